@@ -34,39 +34,23 @@ func (c *cached) lock(ctx context.Context) error {
 }
 
 // buildTime is how long an index may take to be made or brought up to date. It is not the
-// caller's time, nor [memory.PluginTimeout]: if whoever asked first gives up, the work goes on
-// for who asks next.
+// caller's time, nor [memory.PluginTimeout]: if the question that begins it is given up, the work goes on for
+// the next one.
 const buildTime = 10 * time.Minute
 
 // lockCurrent locks an index and brings it up to date with the newest view. The caller unlocks it,
 // unless there was an error.
 func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	if err := c.lock(ctx); err != nil {
+	if err := c.lock(ctx); err != nil || c.index != nil && c.name == name {
 		return err
 	}
-	if c.index != nil && c.name == name {
-		return nil
-	}
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
-	made := make(chan error, 1)
+	made := make(chan error)
 	go func() { // which goes on if the caller does not
-		defer cancel()
-		const part = "reading the ref"
-		err := internal(part+" did not return", nil) // unless it does
-		whole := false
-		defer func() {
-			if !whole { // a store has panicked
-				c.index = nil
-			}
-			made <- err
-		}()
-		_, err = hostcall.Inline(part, func() (struct{}, error) {
-			err := r.update(work, c, newest, name)
-			whole = true
-			return struct{}{}, err
-		})
-		if hostcall.Misbehaved(err) {
-			err = hostFailed(ctx, part, err)
+		err := r.updateOrDrop(context.WithoutCancel(ctx), c, newest, name)
+		select {
+		case made <- err:
+		case <-ctx.Done():
+			r.unlock(c)
 		}
 	}()
 	select {
@@ -76,45 +60,67 @@ func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View
 		}
 		return err
 	case <-ctx.Done():
-		go func() {
-			<-made
-			r.unlock(c)
-		}()
 		return ctx.Err()
 	}
 }
 
-// update makes the index that of the newest view. An index most of which the view does not
-// show any more is made anew.
-func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	loaded := false
+// updateOrDrop brings an index up to date. If the store panics, it is dropped.
+func (r *Ranker) updateOrDrop(ctx context.Context, c *cached, newest *memory.View, name string) error {
+	const part = "reading the ref"
+	_, err := hostcall.Call(ctx, part, 0, func(ctx context.Context) (struct{}, error) {
+		ctx, cancel := context.WithTimeout(ctx, buildTime)
+		defer cancel()
+		return struct{}{}, c.update(ctx, newest, name, r.model)
+	})
+	if hostcall.Misbehaved(err) {
+		c.index = nil
+		return hostFailed(ctx, part, err)
+	}
+	return err
+}
+
+// refresh brings an index that there is up to date. It fails with [memory.ErrSnapshotUnavailable] if it was
+// made before the horizon of the store, since it may have words of entries that were purged.
+func (r *Ranker) refresh(ctx context.Context, c *cached) error {
 	if c.index == nil {
-		if x, shown, ok := loadImage(ctx, newest); ok {
-			c.index, c.built, c.name, c.view, c.first, loaded = x, len(x.docs), shown, newest, newest, true
-		}
+		return nil
 	}
-	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
-		err := error(nil)
-		if c.name != name || loaded {
-			err = r.applyChanges(ctx, c, newest)
-		}
-		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
-			if err == nil {
-				c.name, c.view = name, newest
-			}
-			return err
-		}
+	if _, err := c.first.Get(ctx, []string{"any"}); err != nil {
+		return err
 	}
-	s, err := r.buildIndex(ctx, newest)
+	newest, name, err := c.view.Newest(ctx)
 	if err != nil {
 		return err
 	}
-	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
-	return nil
+	return r.updateOrDrop(context.WithoutCancel(ctx), c, newest, name)
+}
+
+// update makes the index that of the newest view. An index most of which the view does not
+// show any more is made anew.
+func (c *cached) update(ctx context.Context, newest *memory.View, name, model string) (err error) {
+	if c.index == nil {
+		if x, shown := loadImage(ctx, newest); x != nil {
+			c.index, c.built, c.first, c.name = x, len(x.docs), newest, shown
+		}
+	}
+	err = memory.ErrSnapshotUnavailable
+	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
+		err = c.applyChanges(ctx, newest, model)
+	}
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		var x *index
+		if x, err = buildIndex(ctx, newest, model); err == nil {
+			c.index, c.built, c.first = x, len(x.docs), newest
+		}
+	}
+	if err == nil {
+		c.name, c.view = name, newest
+	}
+	return err
 }
 
 // buildIndex indexes a view.
-func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, error) {
+func buildIndex(ctx context.Context, v *memory.View, model string) (*index, error) {
 	x := newIndex(v.Scope())
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
@@ -122,16 +128,11 @@ func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, err
 		}
 		x.docs[x.add(&e)].live = true
 	}
-	if model := r.model(); model != "" {
-		if err := x.loadVectors(ctx, v, model); err != nil {
-			return nil, err
-		}
-	}
-	return x.newestSnapshot(v), nil
+	return x, x.loadVectors(ctx, v, model)
 }
 
 // applyChanges takes in what has changed up to the newest view.
-func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.View) error {
+func (c *cached) applyChanges(ctx context.Context, newest *memory.View, model string) error {
 	_, later, earlier, err := newest.Differs(ctx, c.name)
 	if err != nil {
 		return err
@@ -142,8 +143,7 @@ func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.Vie
 	if err != nil {
 		return err
 	}
-	c.index.erase(later.Erased)
-	c.index.erase(earlier.Erased)
+	c.index.erase(slices.Concat(later.Erased, earlier.Erased))
 	for _, id := range touched {
 		if n, known := c.index.number[id]; known {
 			c.index.setLive(n, false)
@@ -152,10 +152,7 @@ func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.Vie
 	for i := range entries {
 		c.index.setLive(c.index.add(&entries[i]), true)
 	}
-	if model := r.model(); model != "" {
-		return c.index.loadVectors(ctx, newest, model)
-	}
-	return nil
+	return c.index.loadVectors(ctx, newest, model)
 }
 
 // snapshotOf returns what a view shows of the index, which is that of the newest view. Entries never
@@ -187,8 +184,11 @@ func (c *cached) snapshotOf(ctx context.Context, v *memory.View) (*snapshot, err
 		shown[c.index.add(&entries[i])] = true
 	}
 	s := c.index.newestSnapshot(v)
-	if len(shown) == 0 {
-		return s, nil
+	if len(shown) > 0 {
+		s.shown = slices.Clone(s.shown)
 	}
-	return s.with(shown), nil
+	for n, is := range shown {
+		s.show(n, is)
+	}
+	return s, nil
 }

@@ -18,23 +18,23 @@ const (
 )
 
 // embedRef embeds what one ref has.
-func (p *upkeep) embedRef(ctx context.Context, at memory.Scope) (err error) {
-	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
-	switch {
-	case errors.Is(err, memory.ErrForbidden):
-		return nil // nobody can read it
-	case err != nil || name != "" && p.known[at] == name:
-		return err
+func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done *progress) error {
+	if name != "" && done.embedded == name {
+		return nil
 	}
 	limit := p.left
-	missing, err := p.missing(ctx, v, p.known[at])
-	old, failed := p.former(ctx, v, p.known[at])
+	missing, err := p.missing(ctx, v, done.embedded)
+	old, failed := p.former(ctx, v, done.embedded)
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
 	if len(missing)+len(old) > 0 {
+		secrets, err := p.secretsOf(ctx, v.Scope().Tenant)
+		if err != nil {
+			return err
+		}
 		moved := false
-		err := p.pass(ctx, "recall-embedding", at.Tenant, func(job *memory.Job) (err error) {
+		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) (err error) {
 			moved, err = p.embedMissing(ctx, job, v, missing, old)
 			return err
 		})
@@ -42,11 +42,8 @@ func (p *upkeep) embedRef(ctx context.Context, at memory.Scope) (err error) {
 			return err // the next round looks again
 		}
 	}
-	if len(missing) == limit && p.left < limit {
-		return nil // there may be more
-	}
-	if name != "" {
-		p.known[at] = name
+	if len(missing) < limit || p.left == limit { // there is no more
+		done.embedded = name
 	}
 	return nil
 }
@@ -83,7 +80,7 @@ func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.Vi
 
 // embedBatch embeds some entries, and returns the documents of their vectors.
 func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
-	top, h, err := headAt(ctx, v, p.model())
+	top, h, err := headAt(ctx, v, p.model)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +111,7 @@ func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View
 	for i, vec := range vectors {
 		vec.since = since
 		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
-			Scope: v.Scope(), Class: driver.Content, Kind: vectorKind + mark(p.model()), Key: ids[i], Group: strconv.Itoa(h.Batches),
+			Scope: v.Scope(), Class: driver.Content, Kind: vectorKind + mark(p.model), Key: ids[i], Group: strconv.Itoa(h.Batches),
 			Of: []string{ids[i]}, Value: vec.stored(),
 		}})
 	}
@@ -124,7 +121,7 @@ func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View
 // missing returns entries that have no vector, as many as the round may embed: of those that
 // were touched since the view of a name, or of all.
 func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
-	q := driver.DocumentQuery{Kind: vectorKind + mark(p.model()), Bare: true}
+	q := driver.DocumentQuery{Kind: vectorKind + mark(p.model), Bare: true}
 	has := map[string]bool{}
 	readKeys := func() error {
 		for d, err := range v.Documents(ctx, q) {
@@ -171,7 +168,7 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (mis
 // once.
 func (p *upkeep) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
 	for _, model := range p.cfg.Former {
-		if since != "" || model == p.model() {
+		if since != "" || model == p.model {
 			continue
 		}
 		for _, q := range []driver.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {

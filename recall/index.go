@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -12,18 +13,16 @@ import (
 // index is what is known of one ref: which entries have which terms, and which of them the
 // newest view shows. Entries never change, so what was indexed once stays right.
 type index struct {
+	scope   memory.Scope
 	docs    []doc
 	lengths []float32            // of the entries, in words
 	number  map[string]uint32    // of an entry, by its id
-	terms   map[string][]posting // in ascending order of entries, but for what is packed
+	terms   map[string][]posting // in ascending order of entries
 	bytes   int64
 
-	times  []uint32 // the entries, the oldest first if sorted
-	sorted bool
-
-	scope    memory.Scope
-	packs    []packedTerms   // of the pages that were loaded, which come first
-	unpacked map[string]bool // terms that have everything that was packed
+	image  lists    // of the first entries, until a term is asked for
+	imaged uint32   // how many entries those are
+	times  []uint32 // the entries, the oldest first; see inTime
 
 	vectors    []vector          // by entry; it may be shorter
 	waiting    map[string]vector // of entries that the index does not have
@@ -63,7 +62,7 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, unpacked: map[string]bool{}, waiting: map[string]vector{}}
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -105,16 +104,14 @@ func (x *index) add(e *memory.Entry) uint32 {
 		count[datePrefix+t] = 0
 	}
 	for t, weight := range count {
-		list, known := x.terms[t]
-		if !known {
+		list := x.postings(t)
+		if len(list) == 0 {
 			t = strings.Clone(t)
 			x.bytes += int64(len(t)) + perTerm
 		}
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
-	x.sorted = x.sorted && (len(x.times) == 0 || x.older(x.times[len(x.times)-1], n) < 0)
-	x.times = append(x.times, n)
 	if x.last != nil {
 		x.last.shown = append(x.last.shown, false)
 	}
@@ -137,16 +134,36 @@ const (
 	perVector  = 48 // beside its coordinates
 )
 
+// postings returns which entries have a term. What the image has of it is read when it is first asked for.
+func (x *index) postings(term string) []posting {
+	list, known := x.terms[term]
+	if known || x.imaged == 0 {
+		return list
+	}
+	if list = x.image.of(digestOf(x.scope, term)); len(list) > 0 {
+		term = strings.Clone(term)
+		x.terms[term] = list
+		x.bytes += int64(len(term)+len(list)*perPosting) + perTerm
+	}
+	return list
+}
+
+// has reports whether an entry has a term.
+func (x *index) has(n uint32, term string) bool {
+	_, has := slices.BinarySearchFunc(x.postings(term), n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
+	return has
+}
+
 // erase takes entries out. Their words and vectors stay in no index: they are removed at once.
 func (x *index) erase(ids []string) {
-	gone := map[uint32]bool{}
+	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
 		if v, waits := x.waiting[id]; waits {
 			delete(x.waiting, id)
 			x.bytes -= int64(len(v.coords)) + perVector
 		}
 		if n, known := x.number[id]; known {
-			gone[n] = true
+			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
@@ -160,18 +177,17 @@ func (x *index) erase(ids []string) {
 	if len(gone) == 0 {
 		return
 	}
-	for i := range x.packs {
-		x.packs[i].erase(gone)
+	x.times = nil
+	isGone := func(p posting) bool { return gone[p.doc] }
+	if imaged {
+		x.image = x.image.without(isGone)
 	}
-	x.times = slices.DeleteFunc(x.times, func(n uint32) bool { return gone[n] })
 	for t, list := range x.terms {
-		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
+		kept := slices.DeleteFunc(list, isGone)
 		x.bytes -= int64(len(list)-len(kept)) * perPosting
-		if len(kept) == 0 {
+		if x.terms[t] = kept; len(kept) == 0 {
 			delete(x.terms, t)
 			x.bytes -= int64(len(t)) + perTerm
-		} else {
-			x.terms[t] = kept
 		}
 	}
 }
@@ -203,40 +219,21 @@ type snapshot struct {
 
 func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
 
-// newestSnapshot is what the newest view shows at an instant.
+// newestSnapshot is what the newest view shows at an instant. Its shown is that of the index.
 func (x *index) newestSnapshot(v *memory.View) *snapshot {
-	at, opened := v.At().UnixMilli(), int64(0)
+	at := v.At().UnixMilli()
+	if x.last == nil || at < x.last.at || at >= x.last.until {
+		x.last = &snapshot{index: x, at: at, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+		for n := range x.docs {
+			x.setLive(uint32(n), x.docs[n].live)
+		}
+	}
+	s := *x.last
+	s.at = at
 	if !v.Opened().IsZero() {
-		opened = v.Opened().UnixMilli()
+		s.opened = v.Opened().UnixMilli()
 	}
-	if last := x.last; last != nil && last.at <= at && at < last.until {
-		s := *last
-		s.at, s.opened = at, opened
-		return &s
-	}
-	s := &snapshot{index: x, at: at, opened: opened, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
-	for n := range x.docs {
-		d := &x.docs[n]
-		if !d.live || d.expired(at) {
-			continue
-		}
-		if d.expires != 0 {
-			s.until = min(s.until, d.expires)
-		}
-		s.show(uint32(n), true)
-	}
-	x.last = s
-	return s
-}
-
-// with returns the same snapshot, but for some entries.
-func (s *snapshot) with(shown map[uint32]bool) *snapshot {
-	other := *s
-	other.shown = slices.Clone(s.shown)
-	for n, is := range shown {
-		other.show(n, is)
-	}
-	return &other
+	return &s
 }
 
 func (s *snapshot) show(n uint32, is bool) {

@@ -98,34 +98,33 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	return vectors, nil
 }
 
+// secretsOf opens the secrets of a tenant.
+func (r *Ranker) secretsOf(ctx context.Context, tenant string) (memory.Redactor, error) {
+	secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return r.cfg.Redactor(ctx, tenant) })
+	if err == nil && secrets == nil {
+		return nil, internal("Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets", nil)
+	}
+	return secrets, hostFailed(ctx, theSource, err)
+}
+
 // embedQuestion returns the vector of a question, without the tenant's secrets.
 func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vector, error) {
-	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
-		secrets, err := r.cfg.Redactor(ctx, tenant)
-		if err != nil {
-			return "", hostFailed(ctx, theSource, err)
-		}
-		if secrets == nil {
-			return "", internal(noSecrets, nil)
-		}
-		if c, ok := secrets.(io.Closer); ok {
-			defer c.Close()
-		}
-		clean, err := hostcall.Inline("the redactor", func() (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
-		if err != nil && !hostcall.Misbehaved(err) {
-			reason := "the redactor failed"
-			if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
-				reason = known.ContentFree()
-			}
-			err = memory.ErrSecretLeakage.In(pkg, reason, err)
-		}
-		return clean, err
-	})
-	if hostcall.Misbehaved(err) {
-		err = hostFailed(ctx, theSource, err)
-	}
+	secrets, err := r.secretsOf(ctx, tenant)
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := secrets.(io.Closer); ok {
+		defer c.Close()
+	}
+	const part = "the redactor"
+	text, err = hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
+	switch known := interface{ ContentFree() string }(nil); {
+	case errors.As(err, &known):
+		return nil, memory.ErrSecretLeakage.In(pkg, known.ContentFree(), err)
+	case hostcall.Misbehaved(err), err != nil && err == ctx.Err():
+		return nil, hostFailed(ctx, part, err)
+	case err != nil:
+		return nil, memory.ErrSecretLeakage.In(pkg, hostcall.Describe(part, err), err)
 	}
 	vectors, err := r.embed(ctx, []string{text}, 0)
 	if err != nil {
@@ -134,12 +133,13 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 	return &vectors[0], nil
 }
 
-const noSecrets = "Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets"
-
 // loadVectors reads the vectors that were made since the index read them last: batch by batch, or
 // all at once if it has none yet. Those of entries that it does not have are kept until it has
 // them.
 func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
+	if model == "" {
+		return nil
+	}
 	_, h, err := headAt(ctx, v, model)
 	if err != nil {
 		return err

@@ -43,8 +43,8 @@ type Config struct {
 // Ranker is a memory.Ranker that ranks by words and, with an [Embedder], by meaning. It is safe
 // for concurrent use. One ranker may serve several banks only if they have the same store.
 type Ranker struct {
-	cfg     Config
-	modelOf func() (string, error) // "" without an embedder
+	cfg   Config
+	model string // "" without an embedder
 
 	mu    sync.Mutex
 	refs  map[memory.Scope]*list.Element // of *cached
@@ -53,7 +53,8 @@ type Ranker struct {
 }
 
 // New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
-// a MaxBytes below zero and a Weight that is not from 0 to 1.
+// a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
+// Embedder panics when it is asked for its model.
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
@@ -66,33 +67,27 @@ func New(cfg Config) (*Ranker, error) {
 	if cfg.MaxBytes == 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	model := sync.OnceValues(func() (string, error) {
-		if cfg.Embedder == nil {
-			return "", nil
+	r := &Ranker{cfg: cfg, refs: map[memory.Scope]*list.Element{}}
+	if cfg.Embedder != nil {
+		var err error
+		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
+			return nil, hostFailed(context.Background(), theEmbedder, err)
 		}
-		model, err := hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil })
-		return model, hostFailed(context.Background(), theEmbedder, err)
-	})
-	return &Ranker{cfg: cfg, modelOf: model, refs: map[memory.Scope]*list.Element{}}, nil
+	}
+	return r, nil
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken
 // apart or ranked, and with the model.
 func (r *Ranker) Version() string {
-	if model := r.model(); model != "" {
-		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", imageWords, r.cfg.Weight, model)
+	if r.model != "" {
+		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", rules, r.cfg.Weight, r.model)
 	}
-	return fmt.Sprintf("bm25/%d", imageWords)
+	return fmt.Sprintf("bm25/%d", rules)
 }
 
-// Model implements memory.Ranker: the name of the embedder's model. It is empty if the embedder
-// panicked when it was asked; then every question fails.
-func (r *Ranker) Model() string { return r.model() }
-
-func (r *Ranker) model() string {
-	model, _ := r.modelOf()
-	return model
-}
+// Model implements memory.Ranker: the name of the embedder's model.
+func (r *Ranker) Model() string { return r.model }
 
 // Rank implements memory.Ranker. A question without a word gives nothing by words.
 //
@@ -101,62 +96,44 @@ func (r *Ranker) model() string {
 // tell which of them the run had. A host that prefers words to nothing asks again with
 // Search.Rank "lexical".
 func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
-	if _, err := r.modelOf(); err != nil {
+	asked, near, err := r.understand(ctx, v.Scope().Tenant, q)
+	if err != nil || len(asked.terms) == 0 && near == nil {
 		return nil, err
 	}
-	asked := questionOf(q.Text)
-	if q.Rank == "semantic" {
-		asked = question{}
-	}
-	var near *vector
-	if r.model() != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
-		var err error
-		if near, err = r.embedQuestion(ctx, v.Scope().Tenant, q.Text); err != nil {
-			return nil, err
+	var s *snapshot
+	newest, name, err := v.Newest(ctx)
+	if err == nil {
+		c := r.indexOf(v.Scope())
+		if err = r.lockCurrent(ctx, c, newest, name); err == nil {
+			defer r.unlock(c)
+			s, err = c.snapshotOf(ctx, v)
 		}
 	}
-	if len(asked.terms) == 0 && near == nil {
-		return nil, nil
+	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
+		// The store does not tell what has changed, or not any more: this answer is made without a cache.
+		var x *index
+		if x, err = buildIndex(ctx, v, r.model); err == nil {
+			s = x.newestSnapshot(v)
+		}
 	}
-	s, unlock, err := r.snapshotOf(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
 		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
 	return s.answer(asked, near, r.cfg.Weight, q), nil
 }
 
-// snapshotOf returns what a view shows, and a function to call when the answer is made.
-func (r *Ranker) snapshotOf(ctx context.Context, v *memory.View) (s *snapshot, unlock func(), err error) {
-	newest, name, err := v.Newest(ctx)
-	if err == nil {
-		s, unlock, err = r.cachedSnapshot(ctx, v, newest, name)
+// understand returns the words and the vector by which a question is ranked, as far as it asks for them.
+func (r *Ranker) understand(ctx context.Context, tenant string, q memory.Search) (asked question, near *vector, err error) {
+	if q.Rank != "semantic" {
+		asked = questionOf(q.Text)
 	}
-	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
-		// Nobody knows what has changed, or not any more: this answer is made without a cache.
-		s, err = r.buildIndex(ctx, v)
-		unlock = func() {}
+	if r.model != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
+		near, err = r.embedQuestion(ctx, tenant, q.Text)
 	}
-	return s, unlock, err
-}
-
-func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, name string) (s *snapshot, unlock func(), err error) {
-	c := r.indexOf(v.Scope())
-	if err := r.lockCurrent(ctx, c, newest, name); err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if unlock == nil { // there is no answer to make; a store may have panicked
-			r.unlock(c)
-		}
-	}()
-	if s, err = c.snapshotOf(ctx, v); err != nil {
-		return nil, nil, err
-	}
-	return s, func() { r.unlock(c) }, nil
+	return asked, near, err
 }
 
 // Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.
@@ -179,10 +156,7 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
-	p := &upkeep{
-		Ranker: r, bank: bank, wordsOnly: &Ranker{modelOf: func() (string, error) { return "", nil }},
-		imaged: map[memory.Scope]string{}, resting: map[memory.Scope]time.Time{}, known: map[memory.Scope]string{},
-	}
+	p := &upkeep{Ranker: r, bank: bank, done: map[memory.Scope]progress{}}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
 		if bank.Engines().Offers().Writes {
@@ -192,7 +166,8 @@ func (r *Ranker) Attach(bank *memory.Bank) error {
 	})
 }
 
-// sweep brings every index up to date, or drops it.
+// sweep brings every index up to date. One for which that fails, or that was made before the horizon of the
+// store, is dropped.
 func (r *Ranker) sweep(ctx context.Context) error {
 	r.mu.Lock()
 	var all []*cached
@@ -202,41 +177,18 @@ func (r *Ranker) sweep(ctx context.Context) error {
 	r.mu.Unlock()
 	var failed []error
 	for _, c := range all {
-		failed = append(failed, r.refresh(ctx, c))
+		if err := c.lock(ctx); err != nil {
+			return errors.Join(append(failed, err)...)
+		}
+		if err := r.refresh(ctx, c); err != nil {
+			c.index = nil
+			if !errors.Is(err, memory.ErrSnapshotUnavailable) {
+				failed = append(failed, err)
+			}
+		}
+		r.unlock(c)
 	}
 	return errors.Join(failed...)
-}
-
-// refresh brings an index up to date, or drops it if that fails.
-func (r *Ranker) refresh(ctx context.Context, c *cached) error {
-	if err := c.lock(ctx); err != nil {
-		return err
-	}
-	view := c.view
-	if c.index != nil {
-		_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
-		if errors.Is(err, memory.ErrSnapshotUnavailable) {
-			c.index = nil
-		}
-	}
-	empty := c.index == nil
-	r.unlock(c)
-	if empty {
-		return nil
-	}
-	newest, name, err := view.Newest(ctx)
-	if err == nil {
-		err = r.lockCurrent(ctx, c, newest, name)
-	}
-	if err == nil {
-		r.unlock(c)
-		return nil
-	}
-	if c.lock(ctx) == nil {
-		c.index = nil
-		r.unlock(c)
-	}
-	return err
 }
 
 // answer ranks by the words that are asked, by meaning if there is a vector, and by both if
@@ -309,12 +261,8 @@ func (r *Ranker) unlock(c *cached) {
 	r.bytes += now - c.bytes
 	c.bytes = now
 	for r.bytes > r.cfg.MaxBytes && r.order.Len() > 1 {
-		r.evict(r.order.Back())
+		last := r.order.Remove(r.order.Back()).(*cached)
+		delete(r.refs, last.scope)
+		r.bytes -= last.bytes
 	}
-}
-
-func (r *Ranker) evict(e *list.Element) {
-	c := r.order.Remove(e).(*cached)
-	delete(r.refs, c.scope)
-	r.bytes -= c.bytes
 }

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/telemetry"
 )
@@ -21,48 +20,43 @@ const (
 // vector yet.
 type upkeep struct {
 	*Ranker
-	wordsOnly *Ranker // that reads no vectors
-	bank      *memory.Bank
+	bank *memory.Bank
 
 	mu      sync.Mutex
-	next    memory.Scope               // the ref behind which the next round goes on
-	imaged  map[memory.Scope]string    // the newest view of a ref whose image is as it should be
-	resting map[memory.Scope]time.Time // until when the image of a ref is not written again
-	known   map[memory.Scope]string    // the newest view of a ref all of which has vectors
-	left    int                        // how many entries this round may embed
-	written int                        // how many entries of images were written in this round
-	down    bool                       // the model has failed in this round
+	next    memory.Scope // the ref behind which the next round goes on
+	done    map[memory.Scope]progress
+	left    int  // how many entries this round may embed
+	written int  // how many entries of images were written in this round
+	down    bool // the model has failed in this round
+}
+
+// progress is what is known of a ref.
+type progress struct {
+	imaged   string    // the newest view whose image is as it should be
+	resting  time.Time // until when the image is not written again
+	embedded string    // the newest view all of which has vectors
 }
 
 // round looks at the next refs.
 func (p *upkeep) round(ctx context.Context) (err error) {
-	model, err := p.modelOf()
-	if err != nil {
-		return err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if model != "" {
+	p.left, p.written, p.down = roundEntries, 0, false
+	if p.model != "" {
 		in, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
 		ctx = in
 		defer span.Done(&err)
 		defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
 	}
-	p.left, p.written, p.down = roundEntries, 0, false
 	var failed []error
 	looked := 0
 	for at, err := range p.bank.Engines().Scopes(ctx, p.next) {
+		if err == nil && at.Ref != "" {
+			failed = append(failed, p.ref(ctx, at))
+			err = ctx.Err()
+		}
 		if err != nil {
 			return errors.Join(append(failed, err)...)
-		}
-		if at.Ref != "" {
-			failed = append(failed, p.keepImage(ctx, at))
-			if model != "" {
-				failed = append(failed, p.embedRef(ctx, at))
-			}
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
 		}
 		if p.left <= 0 && !p.down {
 			return errors.Join(failed...) // the next round goes on with this ref
@@ -76,20 +70,20 @@ func (p *upkeep) round(ctx context.Context) (err error) {
 	return errors.Join(failed...)
 }
 
-// pass does something by a job of the tenant.
-func (p *upkeep) pass(ctx context.Context, id, tenant string, do func(*memory.Job) error) error {
-	if p.cfg.Redactor == nil { // no word of an entry is written
-		return p.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: wordless{}}, do)
+// ref does what one ref needs.
+func (p *upkeep) ref(ctx context.Context, at memory.Scope) error {
+	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
+	if errors.Is(err, memory.ErrForbidden) {
+		return nil // it cannot be read
 	}
-	secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, tenant) })
 	if err != nil {
-		return hostFailed(ctx, theSource, err)
+		return err
 	}
-	return p.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: secrets}, do)
+	done := p.done[at]
+	err = p.keepImage(ctx, v, name, &done)
+	if p.model != "" {
+		err = errors.Join(err, p.embedRef(ctx, v, name, &done))
+	}
+	p.done[at] = done
+	return err
 }
-
-// wordless is the redactor of a pass that writes numbers and digests only.
-type wordless struct{}
-
-func (wordless) Redact(text string) (string, error)        { return text, nil }
-func (wordless) RedactDerived(text string) (string, error) { return text, nil }
