@@ -33,13 +33,14 @@ func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done
 		if err != nil {
 			return err
 		}
-		moved := false
-		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) (err error) {
-			moved, err = p.embedMissing(ctx, job, v, missing, old)
-			return err
+		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) error {
+			return p.embedMissing(ctx, job, v, missing, old)
 		})
-		if moved || err != nil {
-			return err // the next round looks again
+		if errors.Is(err, memory.ErrConflict) {
+			return nil // an entry was erased, or another process was faster: the next round looks again
+		}
+		if err != nil {
+			return err
 		}
 	}
 	if len(missing) < limit || p.left == limit { // there is no more
@@ -48,34 +49,26 @@ func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done
 	return nil
 }
 
-// embedMissing removes old documents and embeds entries. It reports whether memory has moved
-// meanwhile, so that something was left out.
-func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) (moved bool, err error) {
-	rewrite := func(swaps []driver.DocumentSwap) error {
-		within, cancel := context.WithTimeout(ctx, settling/2)
-		defer cancel()
-		_, err := job.Rewrite(within, v.Scope().Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps }})
-		if errors.Is(err, memory.ErrConflict) { // an entry was erased, or another process was faster
-			moved, err = true, nil
-		}
-		return err
-	}
+// embedMissing removes old documents and embeds entries.
+func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) error {
 	for swaps := range slices.Chunk(old, 256) {
-		if err := rewrite(swaps); err != nil {
-			return moved, err
+		if _, err := swap(ctx, job, v.Scope().Ref, swaps); err != nil {
+			return err
 		}
 	}
 	for entries := range slices.Chunk(missing, batchEntries) {
 		swaps, err := p.embedBatch(ctx, job, v, entries)
 		if err == nil && len(swaps) > 0 {
 			p.left -= len(swaps) - 1
-			err = rewrite(swaps)
+			within, cancel := context.WithTimeout(ctx, settling/2)
+			_, err = swap(within, job, v.Scope().Ref, swaps)
+			cancel()
 		}
 		if err != nil {
-			return moved, err
+			return err
 		}
 	}
-	return moved, nil
+	return nil
 }
 
 // embedBatch embeds some entries, and returns the documents of their vectors.

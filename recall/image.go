@@ -29,20 +29,20 @@ const rules = 4
 
 // image names an image.
 type image struct {
-	rules, pages, entries int
-	sum                   uint32 // of the pages
-	view                  string // the name of the newest view that it shows
+	rules, entries int
+	sum            uint32 // of the pages
+	view           string // the name of the newest view that it shows
 }
 
-const imageName = "%d %d %d %d %q"
+const imageName = "%d %d %d %q"
 
 func (m image) group() string {
-	return fmt.Sprintf(imageName, m.rules, m.pages, m.entries, m.sum, m.view)
+	return fmt.Sprintf(imageName, m.rules, m.entries, m.sum, m.view)
 }
 
 // imageOf reads what group wrote; of anything else, rules is zero.
 func imageOf(group string) (m image) {
-	if _, err := fmt.Sscanf(group, imageName, &m.rules, &m.pages, &m.entries, &m.sum, &m.view); err != nil {
+	if _, err := fmt.Sscanf(group, imageName, &m.rules, &m.entries, &m.sum, &m.view); err != nil {
 		return image{}
 	}
 	return m
@@ -186,18 +186,16 @@ func (x *index) decode(image []byte) error {
 // loadImage reads the index of which a ref has the image, and the name of the newest view that it
 // shows; nil if there is none that this process can read.
 func loadImage(ctx context.Context, v *memory.View) (x *index, view string) {
-	group, pages, text := "", 0, []byte(nil)
+	var group string
+	var text []byte
 	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: imageKind}) {
-		if pages++; pages == 1 {
-			group = d.Group
-		}
-		if err != nil || d.Group != group {
+		if err != nil || len(text) > 0 && d.Group != group {
 			return nil, ""
 		}
-		text = append(text, d.Value...)
+		group, text = d.Group, append(text, d.Value...)
 	}
 	x, of := newIndex(v.Scope()), imageOf(group)
-	if of.rules != rules || of.pages != pages || of.sum != crc32.ChecksumIEEE(text) || x.decode(text) != nil {
+	if of.rules != rules || of.sum != crc32.ChecksumIEEE(text) || x.decode(text) != nil {
 		return nil, ""
 	}
 	return x, of.view
@@ -277,42 +275,37 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, at memory.Scop
 		}
 		pages = append(pages, driver.DocumentSwap{Document: d})
 	}
-	commit := func(swaps []driver.DocumentSwap) ([]int64, error) {
-		done, err := job.Rewrite(ctx, at.Ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps }})
-		return done.Revs, err
-	}
 	c := &cached{}
 	for need := 1; ; {
-		var more []driver.DocumentSwap
-		for n := len(pages); n < need; n++ {
+		have := len(pages)
+		for n := have; n < need; n++ {
 			d := driver.Document{Scope: at, Class: driver.Content, Kind: imageKind, Key: fmt.Sprintf("%05d", n), Whole: true}
-			more = append(more, driver.DocumentSwap{Document: d})
+			pages = append(pages, driver.DocumentSwap{Document: d})
 		}
-		if len(more) > 0 {
-			revs, err := commit(more)
+		if have < need {
+			revs, err := swap(ctx, job, at.Ref, pages[have:])
 			if err != nil {
 				return err
 			}
-			for n := range more {
-				more[n].Rev = revs[n]
+			for n, rev := range revs {
+				pages[have+n].Rev = rev
 			}
 		}
-		pages = append(pages, more...)
 		text, m, err := c.newImage(ctx, job, at.Ref)
 		if err != nil {
 			return err
 		}
-		if need = m.pages; need > len(pages) {
+		values := slices.Collect(slices.Chunk(text, pageBytes))
+		if need = len(values); need > len(pages) {
 			continue
 		}
 		p.written += m.entries
-		for n, value := range slices.Collect(slices.Chunk(text, pageBytes)) {
-			pages[n].Act, pages[n].Group, pages[n].Value = driver.Set, m.group(), value
+		for n := range pages {
+			if pages[n].Act, pages[n].Group = driver.Remove, m.group(); n < need {
+				pages[n].Act, pages[n].Value = driver.Set, values[n]
+			}
 		}
-		for n := need; n < len(pages); n++ {
-			pages[n].Act = driver.Remove
-		}
-		_, err = commit(pages)
+		_, err = swap(ctx, job, at.Ref, pages)
 		return err
 	}
 }
@@ -331,5 +324,5 @@ func (c *cached) newImage(ctx context.Context, job *memory.Job, ref string) (tex
 		return nil, m, err
 	}
 	text, entries, err := c.index.encode()
-	return text, image{rules, (len(text) + pageBytes - 1) / pageBytes, entries, crc32.ChecksumIEEE(text), name}, err
+	return text, image{rules, entries, crc32.ChecksumIEEE(text), name}, err
 }

@@ -24,7 +24,7 @@ type index struct {
 	imaged uint32   // how many entries those are
 	times  []uint32 // the entries, the oldest first; see inTime
 
-	vectors    []vector          // by entry; it may be shorter
+	vectors    map[uint32]vector // by entry
 	waiting    map[string]vector // of entries that the index does not have
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
@@ -62,7 +62,7 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, waiting: map[string]vector{}}
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[uint32]vector{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -119,8 +119,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
 	if v, waits := x.waiting[d.id]; waits {
 		delete(x.waiting, d.id)
-		x.bytes -= int64(len(v.coords)) + perVector
-		x.setVector(d.id, v)
+		x.vectors[n] = v
 	}
 	return n
 }
@@ -131,7 +130,7 @@ const (
 	perTerm    = 64
 	perDoc     = 96
 	perPosting = 12
-	perVector  = 48 // beside its coordinates
+	perVector  = 96 // beside its coordinates
 )
 
 // postings returns which entries have a term. What the image has of it is read when it is first asked for.
@@ -158,20 +157,15 @@ func (x *index) has(n uint32, term string) bool {
 func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
-		if v, waits := x.waiting[id]; waits {
-			delete(x.waiting, id)
-			x.bytes -= int64(len(v.coords)) + perVector
-		}
+		x.bytes -= x.waiting[id].size()
+		delete(x.waiting, id)
 		if n, known := x.number[id]; known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
-			x.bytes -= int64(len(id))
-			if int(n) < len(x.vectors) {
-				x.bytes -= int64(len(x.vectors[n].coords))
-				x.vectors[n] = vector{}
-			}
+			x.bytes -= int64(len(id)) + x.vectors[n].size()
+			delete(x.vectors, n)
 		}
 	}
 	if len(gone) == 0 {

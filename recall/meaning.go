@@ -151,17 +151,13 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 			next = x.batches + 1
 			q.Group = strconv.Itoa(next)
 		}
-		found := map[string]vector{}
 		for d, err := range v.Documents(ctx, q) {
 			if err != nil {
 				return err
 			}
 			if vec, ok := vectorOf(d.Value, h.Dimensions); ok { // a damaged one is not there
-				found[d.Key] = vec
+				x.setVector(d.Key, vec)
 			}
-		}
-		for id, vec := range found {
-			x.setVector(id, vec)
 		}
 		x.batches, x.dimensions = next, h.Dimensions
 	}
@@ -170,31 +166,21 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 
 // setVector sets the vector of an entry, or keeps it until the entry is indexed.
 func (x *index) setVector(id string, v vector) {
-	n, known := x.number[id]
-	if !known {
-		x.bytes += int64(len(v.coords)-len(x.waiting[id].coords)) + perVector
+	x.bytes += v.size()
+	if n, known := x.number[id]; known {
+		x.bytes -= x.vectors[n].size()
+		x.vectors[n] = v
+	} else {
+		x.bytes -= x.waiting[id].size()
 		x.waiting[id] = v
-		return
 	}
-	if missing := int(n) + 1 - len(x.vectors); missing > 0 {
-		x.vectors = append(x.vectors, make([]vector, missing)...)
-		x.bytes += int64(missing) * perVector
-	}
-	x.bytes += int64(len(v.coords) - len(x.vectors[n].coords))
-	x.vectors[n] = v
 }
 
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
-// memory; nil if there is none.
-func (s *snapshot) vectorOf(n uint32) *vector {
-	if int(n) >= len(s.vectors) {
-		return nil
-	}
-	v := &s.vectors[n]
-	if v.coords == nil || s.opened != 0 && v.since > s.opened {
-		return nil
-	}
-	return v
+// memory; ok is false if there is none.
+func (s *snapshot) vectorOf(n uint32) (v vector, ok bool) {
+	v, ok = s.vectors[n]
+	return v, ok && (s.opened == 0 || v.since <= s.opened)
 }
 
 // distribution is how near the entries of a view are to a question. It counts in whole numbers, whose
@@ -223,17 +209,16 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (to
 		return nil, all
 	}
 	for n := range s.vectors {
-		at := uint32(n)
-		v := s.vectorOf(at)
-		if v == nil || !s.shown[at] {
+		v, ok := s.vectorOf(n)
+		if !ok || !s.shown[n] {
 			continue
 		}
 		near := v.similarity(asked)
 		all.add(near)
-		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(at) {
+		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(n) {
 			continue
 		}
-		top = s.insert(top, hit{at, near}, limit)
+		top = s.insert(top, hit{n, near}, limit)
 	}
 	return top, all
 }
@@ -259,7 +244,7 @@ const (
 func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []hit, all distribution) []hit {
 	agrees, first, counted := 1.0, 0.0, 0.0
 	for _, h := range words[:min(10, len(words))] {
-		if v := s.vectorOf(h.doc); v != nil {
+		if v, ok := s.vectorOf(h.doc); ok {
 			first, counted = first+all.deviation(v.similarity(asked)), counted+1
 		}
 	}

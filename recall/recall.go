@@ -221,7 +221,7 @@ func (s *snapshot) answer(asked question, near *vector, weight float64, q memory
 				hits[i].Terms = append(hits[i].Terms, t)
 			}
 		}
-		if v := s.vectorOf(h.doc); v != nil && near != nil {
+		if v, ok := s.vectorOf(h.doc); ok && near != nil {
 			hits[i].Similarity = max(0, v.similarity(near))
 		}
 		newest = max(newest, s.docs[h.doc].created)

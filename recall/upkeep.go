@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
@@ -86,4 +87,10 @@ func (p *upkeep) ref(ctx context.Context, at memory.Scope) error {
 	}
 	p.done[at] = done
 	return err
+}
+
+// swap changes documents of a ref in one mutation, and returns their revisions.
+func swap(ctx context.Context, job *memory.Job, ref string, swaps []driver.DocumentSwap) ([]int64, error) {
+	done, err := job.Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps }})
+	return done.Revs, err
 }
