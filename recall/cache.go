@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -20,7 +19,6 @@ type cached struct {
 	built int          // entries of the index when it was made
 	first *memory.View // the newest view when it was made
 	name  string       // of the newest view that the index knows
-	view  *memory.View // that view
 }
 
 // lock takes the lock of the index.
@@ -34,65 +32,27 @@ func (c *cached) lock(ctx context.Context) error {
 }
 
 // buildTime is how long an index may take to be made or brought up to date. It is not the
-// caller's time, nor [memory.PluginTimeout]: if the question that begins it is given up, the work goes on for
-// the next one.
+// caller's time, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
+// the next question.
 const buildTime = 10 * time.Minute
 
-// lockCurrent locks an index and brings it up to date with the newest view. The caller unlocks it,
-// unless there was an error.
-func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	if err := c.lock(ctx); err != nil || c.index != nil && c.name == name {
-		return err
-	}
-	made := make(chan error)
-	go func() { // which goes on if the caller does not
-		err := r.updateOrDrop(context.WithoutCancel(ctx), c, newest, name)
-		select {
-		case made <- err:
-		case <-ctx.Done():
-			r.unlock(c)
-		}
-	}()
-	select {
-	case err := <-made:
-		if err != nil {
-			r.unlock(c)
-		}
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// updateOrDrop brings an index up to date. If the store panics, it is dropped.
-func (r *Ranker) updateOrDrop(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	const part = "reading the ref"
-	_, err := hostcall.Call(ctx, part, 0, func(ctx context.Context) (struct{}, error) {
-		ctx, cancel := context.WithTimeout(ctx, buildTime)
-		defer cancel()
-		return struct{}{}, c.update(ctx, newest, name, r.model)
-	})
-	if hostcall.Misbehaved(err) {
-		c.index = nil
-		return hostFailed(ctx, part, err)
-	}
-	return err
-}
-
-// refresh brings an index that there is up to date. It fails with [memory.ErrSnapshotUnavailable] if it was
-// made before the horizon of the store, since it may have words of entries that were purged.
-func (r *Ranker) refresh(ctx context.Context, c *cached) error {
-	if c.index == nil {
+// bringTo brings an index up to date with the newest view, though the caller of the question gives up. If
+// the store panics, the index is dropped.
+func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model string) error {
+	if c.index != nil && c.name == name {
 		return nil
 	}
-	if _, err := c.first.Get(ctx, []string{"any"}); err != nil {
-		return err
-	}
-	newest, name, err := c.view.Newest(ctx)
-	if err != nil {
-		return err
-	}
-	return r.updateOrDrop(context.WithoutCancel(ctx), c, newest, name)
+	whole := false
+	defer func() {
+		if !whole {
+			c.index = nil
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+	defer cancel()
+	err := c.update(ctx, newest, name, model)
+	whole = true
+	return err
 }
 
 // update makes the index that of the newest view. An index most of which the view does not
@@ -114,7 +74,7 @@ func (c *cached) update(ctx context.Context, newest *memory.View, name, model st
 		}
 	}
 	if err == nil {
-		c.name, c.view = name, newest
+		c.name = name
 	}
 	return err
 }

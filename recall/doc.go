@@ -113,5 +113,5 @@
 //     to date. index.go: what is known of a ref, and what a view shows of it.
 //   - rank.go: ranking by words, which internal/text takes out of texts.
 //   - meaning.go: ranking by meaning. vector.go: vectors.
-//   - upkeep.go: the rounds. image.go: images. embedding.go: the pass that makes vectors.
+//   - upkeep.go: the rounds, and the pass that makes vectors. image.go: images.
 package recall

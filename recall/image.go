@@ -114,14 +114,6 @@ func (l *lists) at(k int) (list []posting) {
 	return list
 }
 
-// of returns the list of a digest.
-func (l *lists) of(digest uint64) []posting {
-	if k, found := slices.BinarySearch(l.Digests, digest); found {
-		return l.at(k)
-	}
-	return nil
-}
-
 // without returns the lists without some postings.
 func (l *lists) without(gone func(posting) bool) (kept lists) {
 	for k, digest := range l.Digests {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/internal/text"
 	"github.com/openwop/agentmemory/memory"
@@ -71,10 +72,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 		return n
 	}
 	n := uint32(len(x.docs))
-	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli()}
-	if !e.ExpiresAt.IsZero() {
-		d.expires = e.ExpiresAt.UnixMilli()
-	}
+	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli(), expires: millis(e.ExpiresAt)}
 	if !e.Compacted() {
 		d.merged = int32(len(e.Sources))
 	}
@@ -84,13 +82,11 @@ func (x *index) add(e *memory.Entry) uint32 {
 		length++
 	}
 	for _, tag := range e.Tags {
+		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
 		for t := range text.Terms(tag) {
 			count[t] += tagWeight
 			length++
 		}
-	}
-	for _, tag := range e.Tags {
-		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
@@ -139,11 +135,13 @@ func (x *index) postings(term string) []posting {
 	if known || x.imaged == 0 {
 		return list
 	}
-	if list = x.image.of(digestOf(x.scope, term)); len(list) > 0 {
-		term = strings.Clone(term)
-		x.terms[term] = list
-		x.bytes += int64(len(term)+len(list)*perPosting) + perTerm
+	k, found := slices.BinarySearch(x.image.Digests, digestOf(x.scope, term))
+	if !found {
+		return nil
 	}
+	list, term = x.image.at(k), strings.Clone(term)
+	x.terms[term] = list
+	x.bytes += int64(len(term)+len(list)*perPosting) + perTerm
 	return list
 }
 
@@ -157,14 +155,13 @@ func (x *index) has(n uint32, term string) bool {
 func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
-		x.bytes -= x.waiting[id].size()
 		delete(x.waiting, id)
 		if n, known := x.number[id]; known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
-			x.bytes -= int64(len(id)) + x.vectors[n].size()
+			x.bytes -= int64(len(id))
 			delete(x.vectors, n)
 		}
 	}
@@ -211,6 +208,14 @@ type snapshot struct {
 	length float64
 }
 
+// millis is an instant in milliseconds; 0 if it is zero.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
 func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
 
 // newestSnapshot is what the newest view shows at an instant. Its shown is that of the index.
@@ -223,10 +228,7 @@ func (x *index) newestSnapshot(v *memory.View) *snapshot {
 		}
 	}
 	s := *x.last
-	s.at = at
-	if !v.Opened().IsZero() {
-		s.opened = v.Opened().UnixMilli()
-	}
+	s.at, s.opened = at, millis(v.Opened())
 	return &s
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -50,20 +50,16 @@ func mark(model string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// head is the value of a head document.
-type head struct {
-	Format     int `json:"format"`
-	Batches    int `json:"batches"`
-	Dimensions int `json:"dimensions"`
-}
+// head is what a head document says: how many batches there are, and of how many dimensions the vectors are.
+type head struct{ batches, dimensions int }
 
 // headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
 func headAt(ctx context.Context, v *memory.View, model string) (d driver.Document, h head, err error) {
 	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: headKind, Key: mark(model)}) {
 		if err == nil {
-			err = json.Unmarshal(d.Value, &h)
+			_, err = fmt.Sscan(string(d.Value), &h.batches, &h.dimensions)
 		}
-		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
+		if err != nil || h.dimensions <= 0 || h.dimensions > maxDimensions {
 			err = internal("the head of the vectors cannot be read, is damaged or of a later release", err)
 		}
 		return d, h, err
@@ -145,8 +141,8 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 		return err
 	}
 	q := driver.DocumentQuery{Kind: vectorKind + mark(model)}
-	for x.batches < h.Batches {
-		next := h.Batches
+	for x.batches < h.batches {
+		next := h.batches
 		if x.batches > 0 {
 			next = x.batches + 1
 			q.Group = strconv.Itoa(next)
@@ -155,23 +151,20 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 			if err != nil {
 				return err
 			}
-			if vec, ok := vectorOf(d.Value, h.Dimensions); ok { // a damaged one is not there
+			if vec, ok := vectorOf(d.Value, h.dimensions); ok { // a damaged one is not there
 				x.setVector(d.Key, vec)
 			}
 		}
-		x.batches, x.dimensions = next, h.Dimensions
+		x.batches, x.dimensions = next, h.dimensions
 	}
 	return nil
 }
 
 // setVector sets the vector of an entry, or keeps it until the entry is indexed.
 func (x *index) setVector(id string, v vector) {
-	x.bytes += v.size()
 	if n, known := x.number[id]; known {
-		x.bytes -= x.vectors[n].size()
 		x.vectors[n] = v
 	} else {
-		x.bytes -= x.waiting[id].size()
 		x.waiting[id] = v
 	}
 }

@@ -104,8 +104,11 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 	newest, name, err := v.Newest(ctx)
 	if err == nil {
 		c := r.indexOf(v.Scope())
-		if err = r.lockCurrent(ctx, c, newest, name); err == nil {
-			defer r.unlock(c)
+		if err := c.lock(ctx); err != nil {
+			return nil, err
+		}
+		defer r.unlock(c)
+		if err = c.bringTo(ctx, newest, name, r.model); err == nil {
 			s, err = c.snapshotOf(ctx, v)
 		}
 	}
@@ -141,7 +144,7 @@ func (r *Ranker) understand(ctx context.Context, tenant string, q memory.Search)
 // even if no question is asked, and embeds entries that have no vector of the model yet.
 //
 // A round also writes the images from which processes that have just begun read their indexes, of the
-// next 64 refs, without a call of code of the host but Config.Redactor.
+// next 64 refs, without a call of code of the host.
 //
 // An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
@@ -177,18 +180,34 @@ func (r *Ranker) sweep(ctx context.Context) error {
 	r.mu.Unlock()
 	var failed []error
 	for _, c := range all {
-		if err := c.lock(ctx); err != nil {
-			return errors.Join(append(failed, err)...)
-		}
-		if err := r.refresh(ctx, c); err != nil {
-			c.index = nil
-			if !errors.Is(err, memory.ErrSnapshotUnavailable) {
-				failed = append(failed, err)
-			}
-		}
-		r.unlock(c)
+		failed = append(failed, r.refresh(ctx, c))
 	}
 	return errors.Join(failed...)
+}
+
+// refresh brings an index up to date, or drops it.
+func (r *Ranker) refresh(ctx context.Context, c *cached) error {
+	if err := c.lock(ctx); err != nil {
+		return err
+	}
+	defer r.unlock(c)
+	if c.index == nil {
+		return nil
+	}
+	newest, name, err := c.first.Newest(ctx)
+	if err == nil {
+		_, err = c.first.Get(ctx, []string{"any"}) // fails behind the horizon: words of purged entries may be in it
+	}
+	if err == nil {
+		err = c.bringTo(ctx, newest, name, r.model)
+	}
+	if err != nil {
+		c.index = nil
+	}
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		return nil
+	}
+	return err
 }
 
 // answer ranks by the words that are asked, by meaning if there is a vector, and by both if
@@ -250,7 +269,7 @@ func (r *Ranker) indexOf(s memory.Scope) *cached {
 func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now += c.index.bytes
+		now += c.index.bytes + int64(len(c.index.vectors)+len(c.index.waiting))*int64(c.index.dimensions+perVector)
 	}
 	<-c.locked
 	r.mu.Lock()
@@ -265,4 +284,16 @@ func (r *Ranker) unlock(c *cached) {
 		delete(r.refs, last.scope)
 		r.bytes -= last.bytes
 	}
+}
+
+// pkg begins the texts of this package's errors.
+const pkg = "recall"
+
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
+
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
+
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	return hostcall.Failed(ctx, part, err, internal)
 }

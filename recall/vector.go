@@ -41,14 +41,6 @@ func measured(since int64, coords []int8) vector {
 	return vector{since, coords, math.Sqrt(float64(dot(coords, coords)))}
 }
 
-// size is what an index takes for a vector; 0 for none.
-func (v vector) size() int64 {
-	if v.coords == nil {
-		return 0
-	}
-	return int64(len(v.coords)) + perVector
-}
-
 // similarity is the cosine of the angle between two vectors.
 func (v *vector) similarity(o *vector) float64 {
 	return float64(dot(v.coords, o.coords)) / (v.length * o.length)
