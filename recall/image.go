@@ -208,7 +208,7 @@ func (p *upkeep) keepImage(ctx context.Context, v *memory.View, name string, don
 	began := time.Now()
 	// An image has no text, and so nothing that a redactor could take out.
 	err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-image", Tenant: v.Scope().Tenant, Redactor: wordless{}}, func(job *memory.Job) error {
-		return p.writeImage(ctx, job, v.Scope())
+		return p.writeImage(ctx, job, v)
 	})
 	done.resting = time.Now().Add(imageRest * time.Since(began))
 	if errors.Is(err, memory.ErrConflict) {
@@ -259,9 +259,10 @@ var pageBytes = driver.MaxDocumentBytes
 
 // writeImage writes the image of a ref. Its documents are there, without a value at first, before the
 // ref is read: an erasure from then on removes them, and the values are refused.
-func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, at memory.Scope) error {
+func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, v *memory.View) error {
+	at := v.Scope()
 	var pages []driver.DocumentSwap // that there are
-	for d, err := range job.Documents(ctx, at.Ref, driver.DocumentQuery{Kind: imageKind, Bare: true}) {
+	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: imageKind, Bare: true}) {
 		if err != nil {
 			return err
 		}
@@ -283,7 +284,7 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, at memory.Scop
 				pages[have+n].Rev = rev
 			}
 		}
-		text, m, err := c.newImage(ctx, job, at.Ref)
+		text, m, err := c.newImage(ctx, v)
 		if err != nil {
 			return err
 		}
@@ -303,11 +304,7 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, at memory.Scop
 }
 
 // newImage brings an index up to date, and returns its image and that one's name.
-func (c *cached) newImage(ctx context.Context, job *memory.Job, ref string) (text []byte, m image, err error) {
-	v, _, err := job.View(ctx, ref)
-	if err != nil {
-		return nil, m, err
-	}
+func (c *cached) newImage(ctx context.Context, v *memory.View) (text []byte, m image, err error) {
 	v, name, err := v.Newest(ctx)
 	if err == nil {
 		err = c.update(ctx, v, name, "")

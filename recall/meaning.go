@@ -256,10 +256,9 @@ func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []
 		}
 		scores[h.doc] += w / float64(60+rank+1)
 	}
-	fused := make([]hit, 0, len(scores))
+	var fused []hit
 	for n, score := range scores {
-		fused = append(fused, hit{n, score})
+		fused = s.insert(fused, hit{n, score}, limit)
 	}
-	slices.SortFunc(fused, s.before)
-	return fused[:min(limit, len(fused))]
+	return fused
 }

@@ -96,11 +96,19 @@ func (r *Ranker) Model() string { return r.model }
 // tell which of them the run had. A host that prefers words to nothing asks again with
 // Search.Rank "lexical".
 func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
-	asked, near, err := r.understand(ctx, v.Scope().Tenant, q)
+	var asked question
+	var near *vector
+	var s *snapshot
+	var err error
+	if q.Rank != "semantic" {
+		asked = questionOf(q.Text)
+	}
+	if r.model != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
+		near, err = r.embedQuestion(ctx, v.Scope().Tenant, q.Text)
+	}
 	if err != nil || len(asked.terms) == 0 && near == nil {
 		return nil, err
 	}
-	var s *snapshot
 	newest, name, err := v.Newest(ctx)
 	if err == nil {
 		c := r.indexOf(v.Scope())
@@ -126,17 +134,6 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
 	return s.answer(asked, near, r.cfg.Weight, q), nil
-}
-
-// understand returns the words and the vector by which a question is ranked, as far as it asks for them.
-func (r *Ranker) understand(ctx context.Context, tenant string, q memory.Search) (asked question, near *vector, err error) {
-	if q.Rank != "semantic" {
-		asked = questionOf(q.Text)
-	}
-	if r.model != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
-		near, err = r.embedQuestion(ctx, tenant, q.Text)
-	}
-	return asked, near, err
 }
 
 // Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.

@@ -195,34 +195,27 @@ func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View
 // missing returns entries that have no vector, as many as the round may embed: of those that
 // were touched since the view of a name, or of all.
 func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
-	q := driver.DocumentQuery{Kind: vectorKind + mark(p.model), Bare: true}
-	has := map[string]bool{}
-	readKeys := func() error {
-		for d, err := range v.Documents(ctx, q) {
-			if err != nil {
-				return err
-			}
-			has[d.Key] = true
-		}
-		return nil
-	}
+	touched, all := []string{""}, true // the empty key is every key
 	if since != "" {
 		_, later, _, err := v.Differs(ctx, since)
-		touched := slices.Concat(later.Put, later.Restored)
-		if err == nil && len(touched) < p.left {
-			for _, q.Key = range touched {
-				if err := readKeys(); err != nil {
-					return nil, err
-				}
-			}
-			return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
-		}
 		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
 			return nil, err
 		}
+		if ids := slices.Concat(later.Put, later.Restored); err == nil && len(ids) < p.left {
+			touched, all = ids, false
+		}
 	}
-	if err := readKeys(); err != nil {
-		return nil, err
+	has := map[string]bool{}
+	for _, key := range touched {
+		for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: vectorKind + mark(p.model), Key: key, Bare: true}) {
+			if err != nil {
+				return nil, err
+			}
+			has[d.Key] = true
+		}
+	}
+	if !all {
+		return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
 	}
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
