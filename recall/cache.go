@@ -32,49 +32,36 @@ func (c *cached) lock(ctx context.Context) error {
 }
 
 // buildTime is how long an index may take to be made or brought up to date. It is not the
-// caller's time, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
+// time of a question, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
 // the next question.
 const buildTime = 10 * time.Minute
 
-// bringTo brings an index up to date with the newest view, though the caller of the question gives up. If
-// the store panics, the index is dropped.
+// bringTo brings an index up to date with the newest view. If that fails or the store panics, the index is
+// dropped. An index most of which the view does not show any more is made anew.
 func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model string) error {
-	if c.index != nil && c.name == name {
+	x := c.index
+	if x != nil && c.name == name {
 		return nil
 	}
-	whole := false
-	defer func() {
-		if !whole {
-			c.index = nil
-		}
-	}()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+	c.index = nil
+	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
-	err := c.update(ctx, newest, name, model)
-	whole = true
-	return err
-}
-
-// update makes the index that of the newest view. An index most of which the view does not
-// show any more is made anew.
-func (c *cached) update(ctx context.Context, newest *memory.View, name, model string) (err error) {
-	if c.index == nil {
-		if x, shown := loadImage(ctx, newest); x != nil {
-			c.index, c.built, c.first, c.name = x, len(x.docs), newest, shown
+	if x == nil {
+		if x, c.name = loadImage(ctx, newest); x != nil {
+			c.built, c.first = len(x.docs), newest
 		}
 	}
-	err = memory.ErrSnapshotUnavailable
-	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
-		err = c.applyChanges(ctx, newest, model)
+	err := error(memory.ErrSnapshotUnavailable)
+	if x != nil && len(x.docs) < 2*c.built+1000 {
+		err = x.follow(ctx, c.name, newest, model)
 	}
 	if errors.Is(err, memory.ErrSnapshotUnavailable) {
-		var x *index
 		if x, err = buildIndex(ctx, newest, model); err == nil {
-			c.index, c.built, c.first = x, len(x.docs), newest
+			c.built, c.first = len(x.docs), newest
 		}
 	}
 	if err == nil {
-		c.name = name
+		c.index, c.name = x, name
 	}
 	return err
 }
@@ -91,9 +78,9 @@ func buildIndex(ctx context.Context, v *memory.View, model string) (*index, erro
 	return x, x.loadVectors(ctx, v, model)
 }
 
-// applyChanges takes in what has changed up to the newest view.
-func (c *cached) applyChanges(ctx context.Context, newest *memory.View, model string) error {
-	_, later, earlier, err := newest.Differs(ctx, c.name)
+// follow takes in what has changed from the newest view of a name up to another.
+func (x *index) follow(ctx context.Context, name string, newest *memory.View, model string) error {
+	_, later, earlier, err := newest.Differs(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -103,16 +90,16 @@ func (c *cached) applyChanges(ctx context.Context, newest *memory.View, model st
 	if err != nil {
 		return err
 	}
-	c.index.erase(slices.Concat(later.Erased, earlier.Erased))
+	x.erase(slices.Concat(later.Erased, earlier.Erased))
 	for _, id := range touched {
-		if n, known := c.index.number[id]; known {
-			c.index.setLive(n, false)
+		if n, known := x.number[id]; known {
+			x.setLive(n, false)
 		}
 	}
 	for i := range entries {
-		c.index.setLive(c.index.add(&entries[i]), true)
+		x.setLive(x.add(&entries[i]), true)
 	}
-	return c.index.loadVectors(ctx, newest, model)
+	return x.loadVectors(ctx, newest, model)
 }
 
 // snapshotOf returns what a view shows of the index, which is that of the newest view. Entries never

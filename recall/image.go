@@ -307,7 +307,7 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, v *memory.View
 func (c *cached) newImage(ctx context.Context, v *memory.View) (text []byte, m image, err error) {
 	v, name, err := v.Newest(ctx)
 	if err == nil {
-		err = c.update(ctx, v, name, "")
+		err = c.bringTo(ctx, v, name, "")
 	}
 	if err != nil {
 		return nil, m, err

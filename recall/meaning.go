@@ -78,18 +78,19 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	if len(answer) != len(texts) {
 		return nil, internal("the embedder gave another number of vectors than texts", nil)
 	}
-	vectors := make([]vector, len(answer))
-	for i, floats := range answer {
+	var vectors []vector
+	for _, floats := range answer {
 		if dimensions == 0 {
 			dimensions = len(floats)
 		}
 		if len(floats) != dimensions {
 			return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 		}
-		var ok bool
-		if vectors[i], ok = rounded(floats); !ok {
+		v, ok := rounded(floats)
+		if !ok {
 			return nil, internal("the embedder gave a vector without a direction", nil)
 		}
+		vectors = append(vectors, v)
 	}
 	return vectors, nil
 }

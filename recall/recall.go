@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -64,9 +65,7 @@ func New(cfg Config) (*Ranker, error) {
 	case cfg.Embedder != nil && cfg.Redactor == nil:
 		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultMaxBytes
-	}
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
 	r := &Ranker{cfg: cfg, refs: map[memory.Scope]*list.Element{}}
 	if cfg.Embedder != nil {
 		var err error
@@ -116,7 +115,8 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 			return nil, err
 		}
 		defer r.unlock(c)
-		if err = c.bringTo(ctx, newest, name, r.model); err == nil {
+		// The work goes on if the caller gives up, for the next question.
+		if err = c.bringTo(context.WithoutCancel(ctx), newest, name, r.model); err == nil {
 			s, err = c.snapshotOf(ctx, v)
 		}
 	}
