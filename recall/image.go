@@ -67,7 +67,7 @@ var symbols = base64.NewEncoding("x\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0b\x0c\
 type lists struct {
 	Digests []uint64 // in ascending order
 	Ends    []uint32
-	Packed  []byte
+	packed  []byte
 }
 
 // digestOf is what is known of a term in an image. The ref is the salt.
@@ -81,19 +81,19 @@ func (l *lists) add(digest uint64, list []posting) {
 	next := uint32(0)
 	for _, p := range list {
 		small := min(uint64(p.weight), 3)
-		if l.Packed = binary.AppendUvarint(l.Packed, uint64(p.doc-next)<<2|small); small == 3 {
-			l.Packed = binary.AppendUvarint(l.Packed, uint64(p.weight))
+		if l.packed = binary.AppendUvarint(l.packed, uint64(p.doc-next)<<2|small); small == 3 {
+			l.packed = binary.AppendUvarint(l.packed, uint64(p.weight))
 		}
 		next = p.doc + 1
 	}
 	if len(list) > 0 {
-		l.Digests, l.Ends = append(l.Digests, digest), append(l.Ends, uint32(len(l.Packed)))
+		l.Digests, l.Ends = append(l.Digests, digest), append(l.Ends, uint32(len(l.packed)))
 	}
 }
 
 // at returns the k-th list.
 func (l *lists) at(k int) (list []posting) {
-	packed := l.Packed[:l.Ends[k]]
+	packed := l.packed[:l.Ends[k]]
 	if k > 0 {
 		packed = packed[l.Ends[k-1]:]
 	}
@@ -122,8 +122,9 @@ func (l *lists) without(gone func(posting) bool) (kept lists) {
 	return kept
 }
 
-// encode returns the image of the entries of an index that the newest view shows, and how many those are.
-func (x *index) encode() (image []byte, entries int, err error) {
+// encode returns the image of the entries of an index that the newest view shows, and how many those are: the
+// columns, and behind them what is packed.
+func (x *index) encode() (raw []byte, entries int, err error) {
 	var c columns
 	numbers := make([]uint32, len(x.docs)) // in the image
 	for n, d := range x.docs {
@@ -149,21 +150,19 @@ func (x *index) encode() (image []byte, entries int, err error) {
 		}
 		c.Lists.add(digest, live)
 	}
-	var raw bytes.Buffer
-	err = gob.NewEncoder(&raw).Encode(&c)
-	return symbols.AppendEncode(nil, raw.Bytes()), len(c.IDs), err
+	var b bytes.Buffer
+	err = gob.NewEncoder(&b).Encode(&c)
+	return append(b.Bytes(), c.Lists.packed...), len(c.IDs), err
 }
 
 // decode makes an index of what encode returned.
-func (x *index) decode(image []byte) error {
-	raw, err := symbols.AppendDecode(nil, image)
-	if err != nil {
-		return err
-	}
+func (x *index) decode(raw []byte) error {
 	var c columns
-	if err := gob.NewDecoder(bytes.NewReader(raw)).Decode(&c); err != nil {
+	r := bytes.NewReader(raw)
+	if err := gob.NewDecoder(r).Decode(&c); err != nil {
 		return err
 	}
+	c.Lists.packed = raw[len(raw)-r.Len():]
 	x.docs, x.lengths, x.number = make([]doc, len(c.IDs)), c.Lengths, make(map[string]uint32, len(c.IDs))
 	x.image, x.imaged = c.Lists, uint32(len(c.IDs))
 	for n, id := range c.IDs {
@@ -171,7 +170,7 @@ func (x *index) decode(image []byte) error {
 		x.number[id] = uint32(n)
 		x.bytes += int64(len(id)) + perDoc
 	}
-	x.bytes += int64(len(c.Lists.Packed) + 12*len(c.Lists.Digests))
+	x.bytes += int64(len(c.Lists.packed) + 12*len(c.Lists.Digests))
 	return nil
 }
 
@@ -179,15 +178,18 @@ func (x *index) decode(image []byte) error {
 // shows; nil if there is none that this process can read.
 func loadImage(ctx context.Context, v *memory.View) (x *index, view string) {
 	var group string
-	var text []byte
+	var raw []byte
 	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: imageKind}) {
-		if err != nil || len(text) > 0 && d.Group != group {
+		if err != nil || len(raw) > 0 && d.Group != group {
 			return nil, ""
 		}
-		group, text = d.Group, append(text, d.Value...)
+		if raw, err = symbols.AppendDecode(raw, d.Value); err != nil {
+			return nil, ""
+		}
+		group = d.Group
 	}
 	x, of := newIndex(v.Scope()), imageOf(group)
-	if of.rules != rules || of.sum != crc32.ChecksumIEEE(text) || x.decode(text) != nil {
+	if of.rules != rules || of.sum != crc32.ChecksumIEEE(raw) || x.decode(raw) != nil {
 		return nil, ""
 	}
 	return x, of.view
@@ -254,8 +256,8 @@ func imageIsDue(ctx context.Context, v *memory.View) (due bool, err error) {
 	return false, nil
 }
 
-// pageBytes bounds a page, so that it fits into a document.
-var pageBytes = driver.MaxDocumentBytes
+// pageBytes is what is in a page, which fits into a document when it is written in symbols.
+var pageBytes = driver.MaxDocumentBytes / 4 * 3
 
 // writeImage writes the image of a ref. Its documents are there, without a value at first, before the
 // ref is read: an erasure from then on removes them, and the values are refused.
@@ -284,18 +286,18 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, v *memory.View
 				pages[have+n].Rev = rev
 			}
 		}
-		text, m, err := c.newImage(ctx, v)
+		raw, m, err := c.newImage(ctx, v)
 		if err != nil {
 			return err
 		}
-		values := slices.Collect(slices.Chunk(text, pageBytes))
+		values := slices.Collect(slices.Chunk(raw, pageBytes))
 		if need = len(values); need > len(pages) {
 			continue
 		}
 		p.written += m.entries
 		for n := range pages {
 			if pages[n].Act, pages[n].Group = driver.Remove, m.group(); n < need {
-				pages[n].Act, pages[n].Value = driver.Set, values[n]
+				pages[n].Act, pages[n].Value = driver.Set, symbols.AppendEncode(nil, values[n])
 			}
 		}
 		_, err = swap(ctx, job, at.Ref, pages)
@@ -304,7 +306,7 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, v *memory.View
 }
 
 // newImage brings an index up to date, and returns its image and that one's name.
-func (c *cached) newImage(ctx context.Context, v *memory.View) (text []byte, m image, err error) {
+func (c *cached) newImage(ctx context.Context, v *memory.View) (raw []byte, m image, err error) {
 	v, name, err := v.Newest(ctx)
 	if err == nil {
 		err = c.bringTo(ctx, v, name, "")
@@ -312,6 +314,6 @@ func (c *cached) newImage(ctx context.Context, v *memory.View) (text []byte, m i
 	if err != nil {
 		return nil, m, err
 	}
-	text, entries, err := c.index.encode()
-	return text, image{rules, entries, crc32.ChecksumIEEE(text), name}, err
+	raw, entries, err := c.index.encode()
+	return raw, image{rules, entries, crc32.ChecksumIEEE(raw), name}, err
 }
