@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -31,11 +30,6 @@ func (c *cached) lock(ctx context.Context) error {
 	}
 }
 
-// buildTime is how long an index may take to be made or brought up to date. It is not the
-// time of a question, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
-// the next question.
-const buildTime = 10 * time.Minute
-
 // bringTo brings an index up to date with the newest view. If that fails or the store panics, the index is
 // dropped. An index most of which the view does not show any more is made anew.
 func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model string) error {
@@ -44,8 +38,6 @@ func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model s
 		return nil
 	}
 	c.index = nil
-	ctx, cancel := context.WithTimeout(ctx, buildTime)
-	defer cancel()
 	if x == nil {
 		if x, c.name = loadImage(ctx, newest); x != nil {
 			c.built, c.first = len(x.docs), newest

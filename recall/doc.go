@@ -33,14 +33,14 @@
 //     twenty; what a compaction made gains nothing.
 //
 // Words are compared in lower case and, in the Latin script, without their accents, so that
-// "Zurich" finds "Zürich". Words of English letters lose their endings, so that "leases"
-// finds "lease"; any other word is compared whole. Scripts without blanks
+// "Zurich" finds "Zürich". Words of English letters lose their English endings, so that "leases"
+// finds "lease", and words of Cyrillic letters their Russian ones; any other word is compared whole. Scripts without blanks
 // between words, such as Chinese, Japanese and Thai, are compared by pairs of characters.
 // What has a digit or a symbol in it (a number, a path, a version, an identifier) is
 // compared whole, and an identifier of several words by each of them too; 12500 and 12,500 are the same
 // number. Words that
 // questions are made of, such as "what" and "the", count only in a question that has no
-// others: those of English, and of German, Spanish, French and Chinese where they are no
+// others: those of English, and of German, Spanish, French, Russian and Chinese where they are no
 // words of English.
 //
 // # How it ranks by meaning

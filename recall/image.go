@@ -25,7 +25,7 @@ const imageKind = "recall.image"
 
 // rules counts the rules by which texts are taken apart and the forms of images. An image with another
 // number is not read, and not written over if the number is higher.
-const rules = 4
+const rules = 5
 
 // image names an image.
 type image struct {

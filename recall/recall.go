@@ -88,6 +88,11 @@ func (r *Ranker) Version() string {
 // Model implements memory.Ranker: the name of the embedder's model.
 func (r *Ranker) Model() string { return r.model }
 
+// buildTime is how long an index may take to be made or brought up to date for a question. It is not the
+// caller's time, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
+// the next question.
+const buildTime = 10 * time.Minute
+
 // Rank implements memory.Ranker. A question without a word gives nothing by words.
 //
 // If the embedder fails, so does a question that is also asked by meaning, with
@@ -115,8 +120,9 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 			return nil, err
 		}
 		defer r.unlock(c)
-		// The work goes on if the caller gives up, for the next question.
-		if err = c.bringTo(context.WithoutCancel(ctx), newest, name, r.model); err == nil {
+		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+		defer cancel()
+		if err = c.bringTo(work, newest, name, r.model); err == nil {
 			s, err = c.snapshotOf(ctx, v)
 		}
 	}
