@@ -1,6 +1,7 @@
 // Agentmemory looks after what agents remember, in a SQLite file or in PostgreSQL.
 //
 //	agentmemory -db memory.db inspect                          tenants, refs, entries, lineage
+//	agentmemory -db memory.db -tenant acme search notes tea    what answers a question, and why
 //	agentmemory -db memory.db -tenant acme export > acme.jsonl
 //	agentmemory -db memory.db -tenant acme import acme.jsonl   redacted, and resumable
 //	agentmemory -db memory.db -tenant acme forget user:ann     erases a subject for good

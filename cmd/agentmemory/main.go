@@ -34,6 +34,7 @@ type command struct {
 
 var commands = []command{
 	{"inspect", "[REF [ID]]", "Shows tenants; of -tenant the refs with counts; of a ref the live entries; of an entry its lineage.", (*program).inspect},
+	{"search", "[-limit N] REF QUESTION", "Shows the live entries of a ref that answer a question, best first, with the words that they match.", (*program).search},
 	{"export", "[-ref REF | -subject S]", "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", (*program).export},
 	{"import", "[-secrets FILE] FILE", "Writes the lines of an export into the tenant's memory. The same file again writes nothing twice.", (*program).load},
 	{"forget", "[-yes] SUBJECT", "Erases everything about a subject from every ref of the tenant, for good.", (*program).forget},
