@@ -309,6 +309,7 @@ func TestRetrieverInAGraph(t *testing.T) {
 	require.Len(t, docs, 1)
 	assert.Equal(t, "Ann likes green tea.", docs[0].Content)
 	assert.Equal(t, []string{"person"}, docs[0].MetaData["tags"])
+	assert.Contains(t, docs[0].MetaData["terms"], "tea")
 	assert.Positive(t, docs[0].Score())
 	docs, err = graph.Invoke(ctx, "When does the bus leave?")
 	require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -51,7 +52,11 @@ func (p *program) open(ctx context.Context, make bool) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at.bank, err = memory.New(at.store, memory.Config{}); err != nil {
+	ranker, err := recall.New(recall.Config{})
+	if err == nil {
+		at.bank, err = memory.New(at.store, memory.Config{Ranker: ranker})
+	}
+	if err != nil {
 		return nil, errors.Join(err, at.close())
 	}
 	return at, nil

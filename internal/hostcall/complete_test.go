@@ -233,7 +233,6 @@ func receiver(f *ast.FuncDecl) string {
 // Nothing but this package starts a goroutine for code of the host, or catches its panics.
 func TestNothingElseStartsAGoroutineOrRecovers(t *testing.T) {
 	own := map[string]string{
-		"../../recall/cache.go":    "makes an index, which goes on for whoever asks next",
 		"../../commitment/tick.go": "works on some tenants at once",
 		"../../telemetry/span.go":  "tells of a panic of the operation, which goes on",
 	}

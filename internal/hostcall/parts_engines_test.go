@@ -97,10 +97,15 @@ func embedding(cfg func(w *world, c *recall.Config)) func(w *world) func(context
 			Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
 		}
 		cfg(w, &c)
-		ranker, err := recall.New(c)
-		require.NoError(w, err)
-		require.NoError(w, ranker.Attach(w.bank))
-		return func(ctx context.Context) error { _, err := w.bank.Maintain(ctx); return err }
+		return func(ctx context.Context) error {
+			ranker, err := recall.New(c)
+			if err != nil {
+				return err
+			}
+			require.NoError(w, ranker.Attach(w.bank))
+			_, err = w.bank.Maintain(ctx)
+			return err
+		}
 	}
 }
 
