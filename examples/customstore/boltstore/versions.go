@@ -97,13 +97,14 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 			return err
 		}
 		tenant := key("version", s.Tenant)
-		return touched.Read(func(yield func([]byte, error) bool) {
-			for k, data := range t.ascend(tenant, with(tenant, low+1)) {
-				if bytes.Compare(k, with(tenant, high)) > 0 || !yield(data[len(driver.Mark{}):], nil) {
-					break
-				}
+		var journals [][]byte
+		for k, data := range t.ascend(tenant, with(tenant, low+1)) {
+			if bytes.Compare(k, with(tenant, high)) > 0 {
+				break
 			}
-		}, s.Ref)
+			journals = append(journals, data[len(driver.Mark{}):])
+		}
+		return touched.Read(journals, s.Ref)
 	})
 	return touched, err
 }
