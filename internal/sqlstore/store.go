@@ -89,8 +89,11 @@ type Listing struct {
 // latest is behind every version.
 const latest = Never - 1
 
-// Traits says that the store is durable and writable.
-func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
+// Durable says that the store outlives its process.
+func (st *Store) Durable() bool { return true }
+
+// ReadOnly says that the store can be written.
+func (st *Store) ReadOnly() bool { return false }
 
 // Put inserts e if the scope has no entry of that id.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {

@@ -29,6 +29,11 @@ type writes struct {
 // allows that. One that only puts can be repeated if the connection is lost, so that its outcome is
 // known unless the database stays away.
 func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, onlyPut bool) (driver.Applied, error) {
+	if onlyPut { // longer names than a bank has would not fit into an index
+		if err := m.Validate(tenant); err != nil {
+			return driver.Applied{}, err
+		}
+	}
 	if !storable(m) {
 		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}

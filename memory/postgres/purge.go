@@ -81,13 +81,23 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		b.Queue(findEnded, []byte(tenant), []byte(ref), at.UnixMilli()).Query(rowsInto(&ended, scanEnded))
 	}
 	remove := func(b *pgx.Batch) error {
-		ids, used, whole := purgeable(ended, horizon, at)
-		if removed = len(ids); removed == 0 {
+		stored, byID := driver.Stored{Entries: map[driver.Located]driver.Record{}}, map[string]endedRecord{}
+		for _, r := range ended {
+			r.Scope = driver.Scope{Tenant: tenant, Ref: ref}
+			byID[r.Entry.ID], stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r, r.Record
+		}
+		gone := stored.Purgeable(func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
+		if removed = len(gone); removed == 0 {
 			return nil
 		}
-		var gone []driver.Located
-		for _, id := range ids {
-			gone = append(gone, driver.Located{Scope: driver.Scope{Tenant: tenant, Ref: ref}, ID: id})
+		var used driver.Limits
+		whole := false
+		for _, l := range gone {
+			r := byID[l.ID]
+			whole = whole || !r.Erased
+			if r.size != nil {
+				used.Entries, used.Bytes = used.Entries+1, used.Bytes+*r.size
+			}
 		}
 		db.removeAbout(b, tenant, gone, "former", "subjects", "entries")
 		if whole {
@@ -132,25 +142,6 @@ func scanEnded(row pgx.Row, r *endedRecord) error {
 		r.Entry.ExpiresAt = sqlstore.Instant(expires)
 	}
 	return err
-}
-
-// purgeable returns the ids that a purge removes, the usage that goes with them, and whether any was
-// not erased before.
-func purgeable(ended []endedRecord, horizon int64, at time.Time) (ids []string, used driver.Limits, whole bool) {
-	byID, records := map[string]endedRecord{}, make([]driver.Record, len(ended))
-	for i, r := range ended {
-		byID[r.Entry.ID], records[i] = r, r.Record
-	}
-	ids = driver.Purgeable(records, func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
-	for _, id := range ids {
-		r := byID[id]
-		whole = whole || !r.Erased
-		if r.size != nil {
-			used.Entries++
-			used.Bytes += *r.size
-		}
-	}
-	return ids, used, whole
 }
 
 // counted is the size of an entry that counts in what its tenant has, NULL of any other.

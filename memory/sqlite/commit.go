@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"maps"
@@ -131,7 +132,8 @@ const addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes,
 	RETURNING version`
 
 func (c *change) makeVersion(p *driver.Plan) driver.Version {
-	mark := driver.NewMark()
+	var mark driver.Mark
+	rand.Read(mark[:])
 	journal := p.Journal()
 	if journal == nil {
 		journal = []byte{} // and not NULL

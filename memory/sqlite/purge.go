@@ -88,19 +88,21 @@ const findPurgeable = `
 func (db *DB) purge(ctx context.Context, s driver.Scope, v int64, at time.Time) (removed int, err error) {
 	err = db.tx(ctx, func(t *tx) error {
 		keys, died := map[string]int64{}, map[string]int64{}
-		recs, _ := collect(t.query, func(rows sqlstore.Row) (driver.Record, error) {
-			var r driver.Record
+		ended := driver.Stored{Entries: map[driver.Located]driver.Record{}}
+		t.query(func(rows sqlstore.Row) (bool, error) {
+			r := driver.Record{Scope: s}
 			var key, expires, end int64
 			err := rows.Scan(&key, &r.Entry.ID, &r.For, &r.State, &expires, &end)
 			if expires != never {
 				r.Entry.ExpiresAt = sqlstore.Instant(expires)
 			}
 			r.Erased, keys[r.Entry.ID], died[r.Entry.ID] = end == 0, key, end
-			return r, err
+			ended.Entries[driver.Located{Scope: s, ID: r.Entry.ID}] = r
+			return true, err
 		}, findPurgeable, s.Tenant, s.Ref, at.UnixMilli())
 		var gone []int64
-		for _, id := range driver.Purgeable(recs, func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at) {
-			gone = append(gone, keys[id])
+		for _, l := range ended.Purgeable(func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at) {
+			gone = append(gone, keys[l.ID])
 		}
 		if removed = len(gone); removed == 0 {
 			return errUnchanged

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"crypto/rand"
 	"iter"
 
 	"github.com/openwop/agentmemory/internal/pages"
@@ -59,7 +60,8 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) {
 	var last int64
-	mark := driver.NewMark()
+	var mark driver.Mark
+	rand.Read(mark[:])
 	first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil)
 	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last)
 	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)

@@ -57,8 +57,11 @@ func Open(path string) (*Store, error) {
 // Close closes the file.
 func (st *Store) Close() error { return st.db.Close() }
 
-// Traits says that the store outlives its process.
-func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
+// Durable says that the store outlives its process.
+func (st *Store) Durable() bool { return true }
+
+// ReadOnly says that it can be written.
+func (st *Store) ReadOnly() bool { return false }
 
 // tx is a transaction. It keeps the first error that one of its methods met, so that who
 // reads and writes asks for it once, at the end.

@@ -43,7 +43,7 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 
 // Purge makes versions before v unavailable, and removes the records that neither v nor a
 // later one can show. Which of them may go, and which are needed still to follow a chain of
-// successors, is for [driver.Purgeable] to say.
+// successors, is for [driver.Stored.Purgeable] to say.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (removed int, err error) {
 	err = st.update(ctx, func(t *tx) error {
 		horizon, err := st.number(t, tenant, v)
@@ -51,18 +51,18 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 			return err
 		}
 		retired := map[driver.Located]bool{} // by the horizon
-		recs := map[driver.Scope][]driver.Record{}
+		stored := driver.Stored{Entries: map[driver.Located]driver.Record{}}
 		all := key("record", tenant)
 		for _, data := range t.ascend(all, all) {
 			r := t.record(data)
-			recs[r.Scope] = append(recs[r.Scope], r.Record)
-			n := len(r.Lives)
-			retired[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r.State != driver.Live && n > 0 && r.Lives[n-1].To <= horizon
+			place, n := driver.Located{Scope: r.Scope, ID: r.Entry.ID}, len(r.Lives)
+			stored.Entries[place] = r.Record
+			retired[place] = r.State != driver.Live && n > 0 && r.Lives[n-1].To <= horizon
 		}
 		a := t.account(tenant)
-		for s, some := range recs {
-			for _, id := range driver.Purgeable(some, func(r *driver.Record) bool { return retired[driver.Located{Scope: s, ID: r.Entry.ID}] }, at) {
-				t.bury(&a, t.find(s, id))
+		for _, l := range stored.Purgeable(func(r *driver.Record) bool { return retired[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] }, at) {
+			if r := t.find(l.Scope, l.ID); r != nil { // it is damaged otherwise
+				t.bury(&a, r)
 				removed++
 			}
 		}
