@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -246,7 +247,11 @@ func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.
 	if ctx.Done() == nil {
 		return f(ctx, conn.Conn())
 	}
-	steady, raw := context.WithoutCancel(ctx), conn.Conn()
+	steady, raw, end := context.WithoutCancel(ctx), conn.Conn(), func() {}
+	if !db.pooler { // through one, ending it would send a request to cancel
+		steady, end = context.WithCancel(steady)
+		defer end()
+	}
 	answer := make(chan error, 1)
 	go func() { answer <- f(steady, raw) }()
 	select {
@@ -254,32 +259,26 @@ func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.
 		return err
 	case <-ctx.Done():
 	}
-	wait := patience
-	if db.pooler { // where no request can be sent, the server gives up by its own timeout
-		wait += db.timeout
-	} else {
-		brief, end := context.WithTimeout(steady, patience)
-		defer end()
-		_ = raw.PgConn().CancelRequest(brief)
-	}
-	select {
-	case err := <-answer:
-		if db.pooler {
-			return err
-		}
+	if !db.pooler {
+		time.AfterFunc(patience, end)
+		_ = raw.PgConn().CancelRequest(steady)
+		err := <-answer
+		end()
 		// The request may still be on its way. It must not meet a later statement.
 		_ = raw.Close(steady)
-		if err != nil {
-			return err
-		}
-	case <-time.After(wait): // what is not answered is left to itself, with its connection
+		return cmp.Or(err, ErrOutcomeUnknown.With("", ctx.Err()))
+	}
+	select { // the server gives up by its own timeout
+	case err := <-answer:
+		return err
+	case <-time.After(db.timeout + patience): // what is not answered is left to itself, with its connection
 		conn.Hijack()
 		go func() {
 			<-answer
 			_ = raw.Close(steady)
 		}()
+		return ErrOutcomeUnknown.With("", ctx.Err())
 	}
-	return ErrOutcomeUnknown.With("", ctx.Err())
 }
 
 // eachRow reads the rows of a statement one by one.

@@ -72,9 +72,6 @@ func (t *tx) retire(version uint64, x *driver.Retirement) {
 	r := t.find(x.Scope, x.ID)
 	r.State, r.For = x.State, x.For
 	r.Lives[len(r.Lives)-1].To = version
-	if x.For != "" {
-		t.put(key("for", r.Tenant, r.Ref, x.For, x.ID), []byte(x.ID))
-	}
 	t.keep(r)
 }
 

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -32,9 +31,10 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 		n, err := st.number(t, s.Tenant, v)
 		intact = err == nil
 		tenant := key("gap", s.Tenant)
-		for k := range t.ascend(tenant, with(tenant, n+1)) { // what ended later
-			from, ref := binary.BigEndian.Uint64(k[len(tenant)+8:]), k[len(tenant)+16:]
-			intact = intact && (n < from || string(ref) != s.Ref)
+		for k := range t.ascend(tenant) {
+			k = k[len(tenant):]
+			to, from, ref := binary.BigEndian.Uint64(k), binary.BigEndian.Uint64(k[8:]), string(k[16:])
+			intact = intact && (n < from || to <= n || ref != s.Ref)
 		}
 		return err
 	})
@@ -52,8 +52,7 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		}
 		retired := map[driver.Located]bool{} // by the horizon
 		stored := driver.Stored{Entries: map[driver.Located]driver.Record{}}
-		all := key("record", tenant)
-		for _, data := range t.ascend(all, all) {
+		for _, data := range t.ascend(key("record", tenant)) {
 			r := t.record(data)
 			place, n := driver.Located{Scope: r.Scope, ID: r.Entry.ID}, len(r.Lives)
 			stored.Entries[place] = r.Record
@@ -84,7 +83,7 @@ func (t *tx) bury(a *account, r *record) {
 		}
 		t.forget(r)
 	}
-	t.remove(r.key(), key("for", r.Tenant, r.Ref, r.For, r.Entry.ID))
+	t.remove(r.key())
 }
 
 // Changes returns the ids of a scope that were touched by the mutations after the version
@@ -96,13 +95,9 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 		if err = cmp.Or(err, failed); err != nil || low >= high {
 			return err
 		}
-		tenant := key("version", s.Tenant)
 		var journals [][]byte
-		for k, data := range t.ascend(tenant, with(tenant, low+1)) {
-			if bytes.Compare(k, with(tenant, high)) > 0 {
-				break
-			}
-			journals = append(journals, data[len(driver.Mark{}):])
+		for n := low + 1; n <= high; n++ {
+			journals = append(journals, t.Get(with(key("version", s.Tenant), n))[len(driver.Mark{}):])
 		}
 		return touched.Read(journals, s.Ref)
 	})
