@@ -8,7 +8,6 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A host derives its model from the bank and the engines that it runs, and serves
