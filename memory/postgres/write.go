@@ -26,7 +26,7 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// inserted is an entry as the statement insert is given it, in JSON. Names are in hex.
+// inserted is an entry as insertEntries is given it, in JSON.
 type inserted struct {
 	Ref      string   `json:"ref"`
 	ID       string   `json:"id"`
@@ -43,11 +43,9 @@ type inserted struct {
 // the node of that tenant, where a cluster then does all.
 const insertEntries = `
 	INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-	SELECT t.tenant, decode(p.ref, 'hex'), decode(p.id, 'hex'), p.created, p.expires, decode(p.run, 'hex'), p.content, p.tags,
-		CASE WHEN p.subjects IS NOT NULL THEN ARRAY(SELECT decode(s, 'hex') FROM unnest(p.subjects) s) END,
-		CASE WHEN p.sources IS NOT NULL THEN ARRAY(SELECT decode(s, 'hex') FROM unnest(p.sources) s) END, ` + current + `
+	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags, p.subjects, p.sources, ` + current + `
 	FROM agentmemory.tenants t, json_to_recordset($2::text::json)
-		AS p (ref text, id text, created bigint, expires bigint, run text, content text, tags text[], subjects text[], sources text[])
+		AS p (ref bytea, id bytea, created bigint, expires bigint, run bytea, content text, tags text[], subjects bytea[], sources bytea[])
 	WHERE t.tenant = $1`
 
 // insert queues entries and their labels.
@@ -70,7 +68,8 @@ func (w *writes) insert(b *pgx.Batch) {
 	w.label(b, put)
 }
 
-func inHex(s string) string { return hex.EncodeToString([]byte(s)) }
+// inHex writes a name as PostgreSQL reads BYTEA.
+func inHex(s string) string { return `\x` + hex.EncodeToString([]byte(s)) }
 
 func allInHex(list []string) (coded []string) {
 	for _, s := range list {
