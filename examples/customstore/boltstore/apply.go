@@ -44,7 +44,9 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
 	s := m.Needs()
 	s.Used = t.account(tenant).Used
-	s.Used.Waiting = int64(len(t.waiting(tenant)))
+	if m.Limits.Waiting > 0 {
+		s.Used.Waiting = int64(len(t.waiting(tenant)))
+	}
 	for l := range s.Entries {
 		if r := t.find(l.Scope, l.ID); r != nil {
 			s.Entries[l] = r.Record

@@ -34,24 +34,13 @@ func (t *tx) queue(recs []events.Record) {
 	}
 }
 
-// waiting are the events of a tenant that wait, or of all if it is empty, in the order of their
-// commits. Whose payload cannot be read has none.
-func (t *tx) waiting(tenant string) (found []events.RunEvent) {
+// waiting returns the keys of the events of a tenant that wait, or of all if it is empty.
+func (t *tx) waiting(tenant string) [][]byte {
 	prefix := key("event")
 	if tenant != "" {
 		prefix = key("event", tenant)
 	}
-	for k, data := range t.ascend(prefix) {
-		var e events.RunEvent
-		if json.Unmarshal(data, &e) != nil {
-			e.Payload = nil
-		}
-		names := bytes.Split(k, []byte{0})
-		e.Tenant, e.RunID = string(names[1]), string(names[2])
-		found = append(found, e)
-	}
-	slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
-	return found
+	return t.keys(prefix, above(prefix))
 }
 
 // Undelivered yields the events that wait, in the order of their commits. It has them all
@@ -59,14 +48,24 @@ func (t *tx) waiting(tenant string) (found []events.RunEvent) {
 // waits, and no other one.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	return all(ctx, st, func(t *tx) (recs []events.Record, err error) {
+		var found []events.RunEvent
 		stuck := map[[2]string]bool{}
-		for _, e := range t.waiting(tenant) {
-			run := [2]string{e.Tenant, e.RunID}
-			switch {
-			case runID != "" && e.RunID != runID, stuck[run]:
-			case e.Payload == nil:
-				err, stuck[run] = driver.ErrInternal.With("an event cannot be read", nil), true
+		for _, k := range t.waiting(tenant) {
+			names := bytes.Split(k, []byte{0})
+			var e events.RunEvent
+			ill := json.Unmarshal(t.Get(k), &e)
+			e.Tenant, e.RunID = string(names[1]), string(names[2])
+			switch run := [2]string{e.Tenant, e.RunID}; {
+			case runID != "" && e.RunID != runID:
+			case ill != nil:
+				err, stuck[run] = driver.ErrInternal.With("an event cannot be read", ill), true
 			default:
+				found = append(found, e)
+			}
+		}
+		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		for _, e := range found {
+			if !stuck[[2]string{e.Tenant, e.RunID}] {
 				recs = append(recs, e.Record)
 			}
 		}
