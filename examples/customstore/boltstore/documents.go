@@ -12,7 +12,7 @@ import (
 // Page 5. A document is swapped iff its revision is the one that the caller has seen, of which
 // the plan judges on page 7. Two things are the store's: no revision is ever used again, even
 // of a document that was removed, so they come from a sequence of the file; and what was made
-// of an entry goes with it, which is why it is found by the entry (DOCUMENT, FORGET).
+// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET).
 
 func documentKey(d *driver.Document) []byte { return key("document", d.Tenant, d.Ref, d.Kind, d.Key) }
 
