@@ -68,8 +68,9 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 func whileAllWait(calls []*writes) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unhook []func() bool
+	wait := patience
 	for _, w := range calls {
-		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(patience, cancel) }))
+		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(wait, cancel) }))
 	}
 	return ctx, func() {
 		for _, f := range unhook {
