@@ -49,6 +49,7 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "internal/jsonguard", floor: -1},
 	{dir: "internal/ordered", floor: -1},
+	{dir: "internal/pages", floor: -1},
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
 	{dir: "redact", floor: 0, ours: []string{"internal/ordered"}},
@@ -66,11 +67,12 @@ var plan = []place{
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
 
 	// Stores know neither memory nor an engine.
-	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
+	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall", "internal/pages"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered"}, driverAndEvents...)},
-	{dir: "memory/sqlite", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
-	{dir: "memory/postgres", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
+	{dir: "internal/sqlstore", floor: 2, ours: append([]string{"internal/pages"}, driverAndEvents...)},
+	{dir: "memory/sqlite", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
+	{dir: "memory/postgres", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},

@@ -175,7 +175,7 @@ func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 		list = v.view.list
 	}
 	return func(yield func(Entry, error) bool) {
-		for e, err := range pages(ctx, v.scope, driver.Query{At: v.at}, list) {
+		for e, err := range walk(ctx, v.scope, driver.Query{At: v.at}, list) {
 			if err != nil {
 				yield(Entry{}, shape(err))
 				return
