@@ -44,6 +44,9 @@ func (a Answer) Remember(ctx context.Context, run *memory.Run) (why string, err 
 	Inherit(&d, sources, a.Bank.Now())
 	// What a model says may repeat what it was told of a secret, so it counts as derived text.
 	if d.Content, err = a.Redactor.RedactDerived(d.Content); err != nil {
+		if _, err := run.Memory().List(ctx, a.Ref, memory.ListOptions{Limit: 1}); errors.Is(err, memory.ErrEnded) {
+			return "", err
+		}
 		return string(memory.CodeSecretLeakage), nil
 	}
 	if !a.HasRoom(d.Content) {
