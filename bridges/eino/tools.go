@@ -13,7 +13,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
-	"github.com/openwop/agentmemory/internal/conversation"
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 

@@ -11,8 +11,8 @@ import (
 	lcmemory "github.com/tmc/langchaingo/memory"
 	"github.com/tmc/langchaingo/schema"
 
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/distill"
-	"github.com/openwop/agentmemory/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 

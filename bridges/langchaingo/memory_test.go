@@ -18,7 +18,7 @@ import (
 
 	"github.com/openwop/agentmemory/bridges/langchaingo"
 	"github.com/openwop/agentmemory/distill"
-	"github.com/openwop/agentmemory/internal/bridgetest"
+	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
