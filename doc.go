@@ -47,10 +47,11 @@
 //   - examples/quickstart: eight screens to read, and their files to copy from.
 //   - examples/host: a whole host to copy; examples/tokenizer: an exact tokenizer for
 //     distill. These three are modules of their own.
-//   - bridges/mcp, bridges/anthropic, bridges/eino: memory for clients of the Model Context
-//     Protocol, for Anthropic's memory tool, and for agents of eino; bridges/models: language
-//     models for the engines; bridges/dates: dates in free text and cron; bridges/otel:
-//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
+//   - bridges/mcp, bridges/anthropic, bridges/adk, bridges/eino, bridges/langchaingo: memory for
+//     clients of the Model Context Protocol, for Anthropic's memory tool, and for agents of adk-go,
+//     eino and langchaingo; bridges/models: language models for the engines, and facts out of
+//     conversations; bridges/dates: dates in free text and cron; bridges/otel: OpenTelemetry;
+//     cmd/agentmemory: the command line. Each is a module of its own.
 //
 // # Dependencies
 //

@@ -89,11 +89,13 @@ var plan = []place{
 	{dir: "host/inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
+	{dir: "internal/testkit/bridgetest", floor: 4, ours: []string{"memory", "memory/driver", "memory/inmem", "recall", "redact"}, testing: true},
 	{dir: "internal/testkit/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
+	{dir: "bridges", floor: 4, ours: []string{"memory"}}, // what bridges share is in bridges/internal
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
 	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment"}},
 	{dir: "bridges/dates", floor: 4, ours: []string{"commitment", "memory"}},

@@ -9,6 +9,7 @@ import (
 	"github.com/cloudwego/eino/components/retriever"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -43,7 +44,7 @@ func (t memoryRetriever) Retrieve(ctx context.Context, query string, opts ...ret
 		if err != nil {
 			return err
 		}
-		kept, _ := t.m.fit(hits, contents)
+		kept, _ := conversation.Fit(hits, t.m.hasRoom, contents)
 		r.show(t.m.cfg.Ref, kept)
 		for _, h := range kept {
 			documents = append(documents, document(h))
