@@ -1,6 +1,7 @@
 // Agentmemory looks after what agents remember, in a SQLite file or in PostgreSQL.
 //
 //	agentmemory -db memory.db inspect                          tenants, refs, entries
+//	agentmemory -db memory.db -tenant acme search notes tea    what answers a question, and why
 //	agentmemory -db memory.db -tenant acme why mem_01ab        who wrote an entry, and what would erase it
 //	agentmemory -db memory.db -tenant acme diff TOKEN TOKEN    what changed between two tokens of runs
 //	agentmemory -db memory.db -tenant acme export > acme.jsonl

@@ -178,7 +178,7 @@ func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 		require.NotEmpty(t, id)
 		for _, tenant := range []string{"other", "ACME", "acme ", "acm%"} {
 			blind := with(at, "-tenant", tenant)
-			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"why", id}, {"export"}, {"export", "-ref", "notes"},
+			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"search", "notes", "drink"}, {"why", id}, {"export"}, {"export", "-ref", "notes"},
 				{"export", "-subject", "user:ann"}, {"subject", "user:ann"}, {"forget", "-yes", "user:ann"}, {"doctor"}} {
 				for _, form := range [][]string{nil, {"-json"}} {
 					r := call(t, "", with(blind, form...), args...)
@@ -330,6 +330,11 @@ func TestSubjectAndLineage(t *testing.T) {
 		assert.Equal(t, "Ann's file", all.Documents[0].Text)
 		require.Len(t, all.Commitments, 1)
 		assert.Equal(t, "armed", all.Commitments[0].State)
+		h := parsed[hit](t, succeed(t, acme, "search", "notes", "who drinks tea?"))
+		assert.Equal(t, merged.Entries[0].ID, h.Entry.ID)
+		assert.Equal(t, []string{"drink", "tea"}, h.Terms)
+		assert.Positive(t, h.Score)
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "search", "notes", "tea"), `matched: ["tea"], score`)
 		l := parsed[lineage](t, succeed(t, acme, "why", first.ID))
 		assert.Equal(t, "merged", l.State)
 		assert.Equal(t, merged.Entries[0].ID, l.Head)
