@@ -55,8 +55,12 @@ func (s *story) consolidate(ctx context.Context, job *memory.Job) error {
 
 // distill condenses the notes into one that a prompt can begin with.
 func (s *story) distill(ctx context.Context, job *memory.Job) error {
-	budget := distill.Options{TokenBudget: 500, Fit: true} // what does not fit is left out, and named
+	budget := distill.Options{TokenBudget: 500}
 	done, err := s.distiller.Distill(ctx, job, ref, budget)
+	if exceeded := (*distill.BudgetError)(nil); errors.As(err, &exceeded) { // your notes are more
+		budget.TokenBudget = exceeded.MinimumRequired
+		done, err = s.distiller.Distill(ctx, job, ref, budget)
+	}
 	if err != nil {
 		return err
 	}
