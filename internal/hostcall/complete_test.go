@@ -50,6 +50,7 @@ var noParts = map[string]string{
 	"telemetry.Hooks.Code":            "the bank's",
 	"telemetry.Hooks.Logger":          "the bank's, see memory.Config.Logger",
 	"distill.Options.Configurable":    "data",
+	"distill.queue.Push":              "of container/heap, with passages of ours",
 	"distill.Request":                 "what a summarizer is given",
 	"events.Record":                   "data",
 	"wire.Error":                      "data",
