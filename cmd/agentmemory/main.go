@@ -48,7 +48,9 @@ func (p *program) commands() []command {
 		{"inspect", "[REF]", "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
 			p.onStore(p.inspect), nil},
 		{"search", "REF QUESTION", "Shows the live entries of a ref that answer a question, best first, with the words that they match.", "",
-			p.onTenant(func(ctx context.Context, at *place, args []string) error { return p.search(ctx, at, args[0], args[1], limit) }),
+			p.onTenant(func(ctx context.Context, at *place, args []string) error {
+				return p.search(ctx, at, args[0], args[1], limit)
+			}),
 			func(f *pflag.FlagSet) { f.IntVar(&limit, "limit", 10, "how many entries at most") }},
 		{"why", "ENTRY", "Shows why an entry is there: who wrote it, what it was made of, and what would erase it.",
 			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it. Forgetting a subject of\nan entry erases it with all that was made of it; deleting it deletes what was merged into it.",
