@@ -232,7 +232,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string) {
 				w.must(err)
 				w.sameEntry(&got, want)
 			} else {
-				w.mustBe(err, driver.ErrNotFound)
+				w.notFound(err)
 			}
 		})
 	}

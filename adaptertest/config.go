@@ -2,6 +2,8 @@ package adaptertest
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"testing"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -36,6 +38,10 @@ type Config struct {
 	// PATH.json, and writes them instead if AGENTMEMORY_CERTIFY is in the environment. It
 	// does neither if a law is broken, or if not all cases ran. Empty means that there is none.
 	Certificate string
+
+	// Progress is told which law is looked at, of how many, by a line each. Nil means that
+	// nothing is.
+	Progress io.Writer
 
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
@@ -73,7 +79,9 @@ func Run(t *testing.T, cfg Config) {
 		t.Errorf("the store does not offer %s, which is required: %s", missing, found.reason(missing))
 	}
 	report := newReport(cfg, found)
-	for _, l := range laws() {
+	all := laws()
+	for i, l := range all {
+		cfg.tell(i, len(all), &l)
 		t.Run(l.name, func(t *testing.T) {
 			for _, c := range l.cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -108,6 +116,13 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
+// tell says that the cases of a law come next.
+func (cfg Config) tell(i, n int, l *law) {
+	if cfg.Progress != nil {
+		fmt.Fprintf(cfg.Progress, "law %d of %d: %s: %s\n", i+1, n, l.name, l.says)
+	}
+}
+
 // Check proves the store without a test. Broken laws are in the report, see
 // [Report.OK]. The error tells that the store could not be looked at, or that ctx
 // was done before all cases were run; the report has those that were.
@@ -127,7 +142,9 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 	}
 	report := newReport(cfg, found)
 	defer report.finish()
-	for _, l := range laws() {
+	all := laws()
+	for i, l := range all {
+		cfg.tell(i, len(all), &l)
 		for _, c := range l.cases {
 			if !wanted(l.name + "/" + c.name) {
 				continue

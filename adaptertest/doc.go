@@ -24,7 +24,13 @@
 // the environment they take every rung of the ladder of sizes, up to 10,001 of everything
 // and 32 megabytes of text.
 //
-// A host whose log of run events is its own proves that by [RunLog].
+// A store must leave alone what it was given and what it has handed out: values of one write
+// in two and of one read in sixteen are compared behind the call, and again some calls later. A
+// case whose store makes no answer for 50 seconds fails, and names the call. [Config.Progress] is told
+// which law is looked at.
+//
+// A host whose log of run events is its own proves that by [RunLog]. Code that stands on a
+// store meets the failures of one by [Inject].
 //
 // # Map
 //
@@ -45,15 +51,19 @@
 //     sequence of steps about the same entries and documents.
 //   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
-//   - law_*.go: the cases of a law. host.go and fault_injection.go: a bank over the
-//     store, and calls of it that are made to fail.
+//   - law_*.go: the cases of a law that generated ones do not show at once, or that one
+//     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
+//     that are made to fail.
+//   - fault.go: a store whose calls fail, are cancelled, late or unacknowledged, for tests of
+//     whatever stands on a store. watch.go: what every call of a case goes through.
 //
 // The program internal/testkit/mutate breaks a store's source, or its SQL text, by machine, and
 // lists what the kit does not find.
 //
 // # Guarantees
 //
-//   - T1: every law that a store can break has a case. What the kit finds is measured by
+//   - T1: every law that a store can break is proven by generated operations, or by a case
+//     where these cannot reach. What the kit finds is measured by
 //     mutants of the in-memory store and of the rules of package driver, of which each is
 //     broken in one operator, constant, condition or statement (go run -C
 //     internal/testkit ./mutate), and by a catalogue of stores that are wrong in what

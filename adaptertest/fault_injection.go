@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"sync"
-	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -22,118 +19,52 @@ const endless = 100_000
 var errInjected = errors.New("injected by adaptertest")
 
 // injector stands between a bank and a store, counts the calls, and makes one of them
-// fail: before the store has heard of it, or after the store has answered, whose
-// acknowledgement is lost then. The process of the bank may die there, too.
+// fail by a fault. The process of the bank may die there, too.
 type injector struct {
 	world *world
 
 	mu    sync.Mutex
 	calls []string
-	at    int  // the call to fail, counted from 1; 0 for none
-	after bool // fail it after the store has answered
-	dies  bool // fail all calls that follow, too
+	fault Fault // what becomes of a call; nil is nothing
 }
 
-// As offers what the store offers, and nothing else.
-func (i *injector) As(target any) bool {
-	switch p := target.(type) {
-	case *driver.Transactor:
-		*p = i
-		return i.world.tx != nil
-	case *driver.Versioned:
-		*p = i
-		return i.world.versions != nil
-	case *driver.Scheduler:
-		*p = i
-		return i.world.scheduler != nil
-	case *driver.Describer:
-		d, ok := driver.As[driver.Describer](i.world.store)
-		*p = d
-		return ok
-	}
-	return false
-}
+// over is the case's store with what the injector does to its calls.
+func (i *injector) over(store driver.Adapter) driver.Adapter { return Inject(store, i.call, recovered) }
 
-func (i *injector) call(name string, f func() error) error {
+func (i *injector) call(ctx context.Context, c *Call, next func(context.Context) error) error {
 	i.mu.Lock()
-	i.calls = append(i.calls, name)
-	now, over := i.at == len(i.calls), len(i.calls) > endless
-	dead := i.dies && i.at > 0 && len(i.calls) > i.at
+	i.calls = append(i.calls, c.Method)
+	over, fault := len(i.calls) > endless, i.fault
 	i.mu.Unlock()
-	if over {
-		return errEndless
-	}
-	if dead || now && !i.after {
-		return errInjected
-	}
-	if err := f(); err != nil || !now {
-		return err
-	}
-	return errInjected
-}
-
-// called makes one call. A panic of the store is an error of the call: an engine makes
-// some of its calls in goroutines of its own, in which nobody else would catch it.
-func called[T any](i *injector, name string, f func() (T, error)) (got T, err error) {
-	err = i.call(name, func() (err error) {
-		defer func() {
-			if r := recover(); r != nil {
-				err = fmt.Errorf("a panic: %v", r)
-			}
-		}()
-		got, err = f()
-		return err
-	})
-	return got, err
-}
-
-// walked makes one call of a walk over what a store yields.
-func walked[T any](i *injector, name string, all iter.Seq2[T, error]) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		stopped := false
-		err := i.call(name, func() error {
-			for x, err := range all {
-				if err != nil {
-					return err
-				}
-				if !yield(x, nil) {
-					stopped = true
-					return nil
-				}
-			}
-			return nil
-		})
-		if err != nil && !stopped {
-			var none T
-			yield(none, err)
-		}
-	}
-}
-
-func (i *injector) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	return called(i, "List", func() ([]driver.Entry, error) { return i.world.store.List(ctx, s, q) })
-}
-
-func (i *injector) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	return called(i, "Get", func() (driver.Entry, error) { return i.world.store.Get(ctx, s, id, at) })
-}
-
-func (i *injector) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	return i.call("Put", func() error { return i.world.store.Put(ctx, s, e) })
-}
-
-func (i *injector) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	return called(i, "Delete", func() (bool, error) { return i.world.store.Delete(ctx, s, id, at) })
-}
-
-func (i *injector) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	return called(i, "Apply", func() (driver.Applied, error) {
-		made, err := i.world.tx.Apply(ctx, tenant, m)
-		if err == nil {
+	made := func(ctx context.Context) error {
+		err := next(ctx)
+		if err == nil && c.Method == "Apply" {
+			m := c.given[1].(driver.Mutation)
 			i.world.noteSwaps(&m)
 		}
-		return made, err
-	})
+		return err
+	}
+	switch {
+	case over:
+		return errEndless
+	case fault != nil:
+		return fault(ctx, c, made)
+	}
+	return made(ctx)
+}
+
+// begin counts the calls from here on, and makes a fault of some of them.
+func (i *injector) begin(f Fault) { i.calls, i.fault = nil, f }
+
+// recovered makes a panic of the store an error of the call: an engine makes some of its
+// calls in goroutines of its own, in which nobody else would catch it.
+func recovered(ctx context.Context, _ *Call, next func(context.Context) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a panic: %v", r)
+		}
+	}()
+	return next(ctx)
 }
 
 // noteSwaps counts how often a revision was swapped.
@@ -156,44 +87,4 @@ func (w *world) swappedOnce() {
 	for name, n := range sorted(w.swapped) {
 		w.check(n == 1, "one who swaps each revision", "%d swaps of %s", n, name)
 	}
-}
-
-func (i *injector) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	return called(i, "Lookup", func() ([]driver.Record, error) { return i.world.tx.Lookup(ctx, s, ids) })
-}
-
-func (i *injector) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	return walked(i, "History", i.world.tx.History(ctx, tenant, q))
-}
-
-func (i *injector) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return walked(i, "Documents", i.world.tx.Documents(ctx, q))
-}
-
-func (i *injector) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return walked(i, "Undelivered", i.world.tx.Undelivered(ctx, tenant, runID))
-}
-
-func (i *injector) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
-	return called(i, "Waiting", func() (int, error) { return i.world.tx.Waiting(ctx, tenant, limit) })
-}
-
-func (i *injector) Delivered(ctx context.Context, recs []events.Record) error {
-	return i.call("Delivered", func() error { return i.world.tx.Delivered(ctx, recs) })
-}
-
-func (i *injector) Version(ctx context.Context, tenant string) (driver.Version, error) {
-	return called(i, "Version", func() (driver.Version, error) { return i.world.versions.Version(ctx, tenant) })
-}
-
-func (i *injector) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	return called(i, "Intact", func() (bool, error) { return i.world.versions.Intact(ctx, s, v) })
-}
-
-func (i *injector) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	return called(i, "Purge", func() (int, error) { return i.world.versions.Purge(ctx, tenant, v, at) })
-}
-
-func (i *injector) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
-	return called(i, "Due", func() ([]driver.Document, error) { return i.world.scheduler.Due(ctx, kind, at, limit) })
 }

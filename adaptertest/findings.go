@@ -116,7 +116,7 @@ func (f *findings) inspect(store driver.Adapter, reopened bool) error {
 	if f.traits.ReadOnly {
 		return errors.New("adaptertest: the store says that it is read-only: prove the one that fills it")
 	}
-	w := &world{}
+	w := &world{script: &script{}}
 	w.use(store)
 	f.offer(Transactor, w.tx != nil, "it has no driver.Transactor")
 	f.offer(Versioned, w.versions != nil, "it has no driver.Versioned")

@@ -23,7 +23,7 @@ type host struct {
 	queue *runs
 }
 
-func (w *world) host() *host { return w.hostOn(&injector{world: w}) }
+func (w *world) host() *host { return w.hostOn((&injector{world: w}).over(w.store)) }
 
 func (w *world) hostOn(store driver.Adapter) *host {
 	w.unmirrored()

@@ -32,6 +32,7 @@ func documentValues(w *world) {
 	d.Value = given
 	d = w.set(d)
 	w.did("overwrite the value that was given, and that which was read")
+	w.watch.forget()
 	given[0] = 'x'
 	d.Value = []byte("mine")
 	got := w.documents(exactly(&d))

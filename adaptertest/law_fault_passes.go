@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,15 +37,20 @@ var passes = []pass{
 
 func nothingToCheck(*world, *host) {}
 
-// waysToFail are what becomes of the call that fails.
+// waysToFail are what becomes of the n-th call.
 var waysToFail = []struct {
-	says        string
-	after, dies bool
+	says string
+	make func(n int) Fault
 }{
-	{"fails before the store hears of it", false, false},
-	{"succeeds, and its acknowledgement is lost", true, false},
-	{"does not reach the store, as the process dies", false, true},
-	{"is the last before the process dies", true, true},
+	{"fails before the store hears of it", func(n int) Fault { return At(n, Fail(errInjected)) }},
+	{"succeeds, and its acknowledgement is lost", func(n int) Fault { return At(n, LoseAnswer(errInjected)) }},
+	{"does not reach the store, as the process dies", func(n int) Fault { return From(n, Fail(errInjected)) }},
+	{"is the last before the process dies", func(n int) Fault {
+		last, after := At(n, LoseAnswer(errInjected)), From(n+1, Fail(errInjected))
+		return func(ctx context.Context, c *Call, next func(context.Context) error) error {
+			return after(ctx, c, func(ctx context.Context) error { return last(ctx, c, next) })
+		}
+	}},
 }
 
 // failEachCall goes on until the pass makes no further call.
@@ -53,11 +59,11 @@ func failEachCall(w *world, p pass) {
 		for _, how := range waysToFail {
 			w.restart()
 			faults := &injector{world: w}
-			h := w.hostOn(faults)
+			h := w.hostOn(faults.over(w.store))
 			p.prepare(w, h)
-			faults.calls, faults.at, faults.after, faults.dies = nil, n, how.after, how.dies
+			faults.begin(how.make(n))
 			err := p.run(w, h)
-			faults.at = 0
+			faults.fault = nil
 			if len(faults.calls) < n { // the pass is complete without that call
 				w.must(err)
 				p.done(w, h)

@@ -68,8 +68,9 @@ func limitedBytes(w *world) {
 	m := w.bounded(0, 9, "a")
 	m.Put[0].Entry.Content = "äöü€" // 9 bytes, 4 characters
 	w.apply(m)
-	m.Put[0].Entry.ID = "b"
-	m.Limits.Bytes = 17
+	e := m.Put[0].Entry
+	e.ID = "b"
+	m.Put, m.Limits.Bytes = []driver.Placed{{Scope: home, Entry: e}}, 17
 	w.overflows(m, driver.ErrStorageLimit)
 	m.Limits.Bytes = 18
 	w.apply(m)

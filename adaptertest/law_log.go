@@ -203,8 +203,7 @@ func loggedRefused(w *world) {
 	m.Live = located(home, "missing")
 	w.conflicts(m)
 	w.logs(home.Tenant, "run-1", "one")
-	m.Live = nil
-	m.Put[0].Entry.ID = "a"
+	m.Live, m.Put = nil, w.placed(home, "a")
 	m.Put[0].Entry.Content = "another"
 	w.conflicts(m)
 	w.apply(logged(w.event("run-1", "two")))

@@ -69,7 +69,7 @@ func (w *world) silentError(err error) {
 func silentString(w *world) {
 	e := w.telling()
 	w.put(home, e)
-	for what, text := range sorted(sayings(w.store)) {
+	for what, text := range sorted(sayings(raw(w.store))) {
 		w.did("print the store: %s", what)
 		w.silent("a printed form", text)
 	}
@@ -134,7 +134,7 @@ func (w *world) unsaid(tenant string, refs []string, ids []string, versions ...d
 				all = append(all, describeDocument(&d))
 			}
 		}
-		all = append(all, sayings(w.store))
+		all = append(all, sayings(raw(w.store)))
 	})
 	for _, x := range all {
 		w.silent("an answer", fmt.Sprintf("%+v", x))

@@ -17,13 +17,16 @@ import (
 // steps that were taken so far.
 type script struct {
 	ctx   context.Context
-	alarm *time.Timer // ends ctx if no step is taken for a stepTimeout
+	stop  func()      // ends ctx
+	alarm *time.Timer // ends ctx if no call is made for a stepTimeout
 	found *findings
 	seed  uint64 // of the configuration
 	part  uint64 // the case's own
 	rng   *rand.Rand
 	dice  *rand.Rand // of the audit under way
 	now   time.Time  // the kit's clock; a case moves it
+
+	watch watch
 
 	mu    sync.Mutex
 	steps []string

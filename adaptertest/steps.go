@@ -94,7 +94,17 @@ func (w *world) sameEntry(got, want *driver.Entry) {
 // absent expects that a get does not find the id.
 func (w *world) absent(s driver.Scope, id string) {
 	_, err := w.tryGet(s, id)
+	w.notFound(err)
+}
+
+// notFound expects the error of an absent entry, in the words of every other absent one: an id
+// that another scope holds cannot be told from one that none does.
+func (w *world) notFound(err error) {
 	w.mustBe(err, driver.ErrNotFound)
+	if w.absence == "" {
+		w.absence = err.Error()
+	}
+	w.check(err.Error() == w.absence, fmt.Sprintf("the error %q, as of each absent entry", w.absence), "%s", describeError(err))
 }
 
 func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {

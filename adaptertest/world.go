@@ -30,8 +30,9 @@ type world struct {
 	held   []heldVersion  // the versions that the store gave
 	lent   bool           // all that waits was read at once: what was handed out may be hidden
 
-	asked  map[string]bool // the subjects by which an audit has read a tenant's history
-	probes int             // entries that were put to see how much a tenant uses
+	absence string          // the text of the error of an absent entry
+	asked   map[string]bool // the subjects by which an audit has read a tenant's history
+	probes  int             // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through an injector
@@ -47,6 +48,9 @@ type world struct {
 
 // use makes a store the one that the case works on.
 func (w *world) use(s driver.Adapter) {
+	if _, is := s.(watched); !is {
+		s = w.watched(s)
+	}
 	w.store = s
 	w.tx, _ = driver.As[driver.Transactor](s)
 	w.versions, _ = driver.As[driver.Versioned](s)
@@ -77,6 +81,7 @@ func (w *world) play(part func(), failed **failure) {
 	}()
 	part()
 	returned = true
+	*failed = w.watch.finish()
 }
 
 // fresh closes what is open and works on a store with nothing in it.
@@ -100,13 +105,13 @@ func (w *world) open(expected string, by func() (driver.Adapter, error)) driver.
 // second opens the data of the store once more while it stays open.
 func (w *world) second() driver.Adapter {
 	w.did("open the store a second time")
-	return w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, w.store) })
+	return w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, raw(w.store)) })
 }
 
 // reopen closes the store and opens its data again.
 func (w *world) reopen() {
 	w.did("close the store and open it again")
-	old := w.store
+	old := raw(w.store)
 	w.opened = slices.DeleteFunc(w.opened, func(s driver.Adapter) bool { return same(s, old) })
 	if err := closeStore(old); err != nil {
 		w.fail("the store closes", describeError(err))
@@ -118,14 +123,22 @@ func (w *world) reopen() {
 // open until the case ends, so that it cannot write what it held back.
 func (w *world) crash() {
 	w.did("kill the store, and open what it left")
-	old := w.store
+	old := raw(w.store)
 	w.use(w.open("Crash opens what is left", func() (driver.Adapter, error) { return w.config.Crash(w.ctx, old) }))
+}
+
+// raw is a store as the configuration gave it.
+func raw(s driver.Adapter) driver.Adapter {
+	if w, ok := s.(watched); ok {
+		return w.of
+	}
+	return s
 }
 
 // same compares stores, which may be of a type that cannot be compared.
 func same(a, b driver.Adapter) (equal bool) {
 	defer func() { _ = recover() }()
-	return a == b
+	return raw(a) == raw(b)
 }
 
 func (w *world) closeAll() error {

@@ -27,7 +27,8 @@ type options struct {
 	log                   string
 	finders               finders
 	work                  string
-	wanted                func(name string, number int) bool
+	seed                  uint64 // of the draw
+	wanted                func(name string) bool
 }
 
 // mutant is one broken place.
@@ -200,7 +201,7 @@ func (o *options) breakGoFile(path string, source []byte, before int, known map[
 			}
 			made = append(made, m)
 			m.number = before + len(made)
-			m.idle = !o.wanted(name, m.number)
+			m.idle = !o.wanted(name)
 			if m.dropped || m.idle {
 				continue
 			}

@@ -2,7 +2,7 @@
 // broken stores. It lists those that the kit does not find.
 //
 //	go run -C internal/testkit ./mutate -short            # the in-memory store, half an hour of two processors
-//	go run -C internal/testkit ./mutate -short -every 12  # the same of each twelfth mutant
+//	go run -C internal/testkit ./mutate -short -every 12 -seed 1  # the same of one mutant in twelve, drawn by a seed
 //	go run -C internal/testkit ./mutate -only survivors   # the whole kit on what a run with -short has printed
 //	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt . .
 //

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"log"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -21,7 +23,8 @@ func main() {
 	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, and tell which cases alone find a mutant")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
 	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
-	every := flag.Int("every", 1, "run each so manieth mutant only, which gives a figure in less time")
+	every := flag.Uint("every", 1, "run about one mutant in so many, drawn by -seed, which gives a figure in less time")
+	flag.Uint64Var(&o.seed, "seed", 1, "choose which mutants -every draws")
 	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
 	flag.BoolVar(&o.list, "list", false, "list the mutants that would be run, and run none")
 	flag.StringVar(&o.log, "log", "", "a file to which what comes of each mutant is added as soon as it is known; the mutants in it are not run again")
@@ -69,7 +72,7 @@ func reasons(file string) map[string]string {
 }
 
 // mutate breaks the targets and prints what survives.
-func (o *options) mutate(targets, only []string, excused map[string]string, every int) error {
+func (o *options) mutate(targets, only []string, excused map[string]string, every uint) error {
 	work, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return err
@@ -80,16 +83,16 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 	if err != nil {
 		return err
 	}
-	o.wanted = func(name string, number int) bool {
+	o.wanted = func(name string) bool {
 		_, equivalent := excused[name]
-		return !equivalent && number%every == 0 && (only == nil || slices.Contains(only, name))
+		return !equivalent && o.draws(name, every) && (only == nil || slices.Contains(only, name))
 	}
 	mutants, err := o.build(sources)
 	if err != nil {
 		return err
 	}
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.idle })
-	log.Printf("%d mutants, %d of them are run", len(mutants), len(chosen))
+	log.Printf("%d mutants, %d of them are run, drawn by seed %d", len(mutants), len(chosen), o.seed)
 	for name := range excused {
 		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
 			log.Printf("there is no such mutant: %s", name)
@@ -107,6 +110,14 @@ func (o *options) mutate(targets, only []string, excused map[string]string, ever
 	}
 	report(chosen, results, len(mutants)-len(chosen), o.all)
 	return nil
+}
+
+// draws reports whether a mutant is one of the one in every that are run. The draw goes by the
+// name, so that it is the same when other code changes.
+func (o *options) draws(name string, every uint) bool {
+	h := fnv.New64a()
+	fmt.Fprint(h, o.seed, name)
+	return rand.New(rand.NewPCG(o.seed, h.Sum64())).UintN(every) == 0
 }
 
 // report prints the survivors to standard output, and the figures to standard error.

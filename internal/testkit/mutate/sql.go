@@ -59,7 +59,7 @@ func (o *options) breakSQLFile(path string, source []byte, before int, known map
 					name = fmt.Sprintf("%s #%d", strings.TrimSuffix(name, fmt.Sprintf(" #%d", n-1)), n)
 				}
 				m := &mutant{name: name, number: before + len(made) + 1}
-				m.idle = !o.wanted(name, m.number)
+				m.idle = !o.wanted(name)
 				known[name] = m
 				made = append(made, m)
 				call += fmt.Sprintf(", %d, %q", m.number, broken)
