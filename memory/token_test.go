@@ -66,6 +66,9 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 	}
 	_, err = h.AsOf(ctx, "acme", "")
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
+	reason, err := h.CheckToken(ctx, "acme", memory.Token(base64.RawURLEncoding.EncodeToString(forged)))
+	require.NoError(t, err)
+	require.Equal(t, "malformed", reason, "no store is asked for it")
 }
 
 func TestM7_ASuspendedRunWaitsAsLongAsTheHorizon(t *testing.T) {

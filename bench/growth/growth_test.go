@@ -14,7 +14,7 @@ import (
 // Each operation has a figure for each size, and a line in a picture that is XML.
 func TestGrowth(t *testing.T) {
 	picture := filepath.Join(t.TempDir(), "growth.svg")
-	require.NoError(t, run(t.Context(), "10,100", "1,3", []string{"memory", "sqlite"}, "", "", picture))
+	require.NoError(t, run(t.Context(), "10,100", "1,3", []string{"memory", "sqlite"}, "", picture))
 	text, err := os.ReadFile(picture)
 	require.NoError(t, err)
 	lines := 0
@@ -29,7 +29,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(operations)*(2*2+1), lines, "two stores, two numbers of tenants, and the legend")
-	require.Error(t, run(t.Context(), "10,x", "1", nil, "", "", ""))
-	require.Error(t, run(t.Context(), "10", "3,1", nil, "", "", ""))
-	require.Error(t, run(t.Context(), "10", "1", []string{"none"}, "", "", ""))
+	require.Error(t, run(t.Context(), "10,x", "1", nil, "", ""))
+	require.Error(t, run(t.Context(), "10", "3,1", nil, "", ""))
+	require.Error(t, run(t.Context(), "10", "1", []string{"none"}, "", ""))
 }

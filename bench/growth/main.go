@@ -16,11 +16,10 @@ func main() {
 	entries := flag.String("entries", "1000,10000,100000,1000000", "numbers of entries of the ref, ascending")
 	tenants := flag.String("tenants", "1,1000,100000", "numbers of tenants, ascending")
 	stores := flag.String("store", "memory,sqlite,postgres", "stores")
-	dsn := flag.String("dsn", "", "a PostgreSQL server to make databases on; without it one is started")
 	file := flag.String("json", "", "write the figures to this `FILE` too")
 	picture := flag.String("plot", "", "draw them into this SVG `FILE`")
 	flag.Parse()
-	if err := run(context.Background(), *entries, *tenants, strings.Split(*stores, ","), *dsn, *file, *picture); err != nil {
+	if err := run(context.Background(), *entries, *tenants, strings.Split(*stores, ","), *file, *picture); err != nil {
 		fmt.Fprintln(os.Stderr, "growth:", err)
 		os.Exit(1)
 	}
@@ -33,7 +32,7 @@ type figure struct {
 	Nanoseconds      float64 // 0 if it was not measured
 }
 
-func run(ctx context.Context, entries, tenants string, stores []string, dsn, file, picture string) error {
+func run(ctx context.Context, entries, tenants string, stores []string, file, picture string) error {
 	sizes, err := ascending(entries)
 	if err != nil {
 		return fmt.Errorf("-entries: %w", err)
@@ -46,7 +45,7 @@ func run(ctx context.Context, entries, tenants string, stores []string, dsn, fil
 	for _, store := range stores {
 		var figures []figure
 		for _, crowd := range crowds {
-			more, err := measureStore(ctx, store, dsn, crowd, sizes)
+			more, err := measureStore(ctx, store, crowd, sizes)
 			if err != nil {
 				return fmt.Errorf("%s, %d tenants: %w", store, crowd, err)
 			}

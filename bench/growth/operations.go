@@ -189,8 +189,8 @@ func crowd(ctx context.Context, store driver.Adapter, n int) error {
 }
 
 // measureStore measures every operation at each size of the ref, beside the other tenants.
-func measureStore(ctx context.Context, store, dsn string, tenants int, sizes []int) (figures []figure, err error) {
-	db, err := newDatabase(ctx, store, dsn)
+func measureStore(ctx context.Context, store string, tenants int, sizes []int) (figures []figure, err error) {
+	db, err := newDatabase(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ type database struct {
 	remove func() error
 }
 
-func newDatabase(ctx context.Context, store, dsn string) (database, error) {
+func newDatabase(ctx context.Context, store string) (database, error) {
 	switch store {
 	case "memory":
 		st := inmem.New()
@@ -40,23 +40,19 @@ func newDatabase(ctx context.Context, store, dsn string) (database, error) {
 		}
 		return database{open, func() error { return os.RemoveAll(dir) }}, err
 	case "postgres":
-		return newPostgres(ctx, dsn)
+		return newPostgres(ctx)
 	}
 	return database{}, fmt.Errorf("no store is called %q: memory, sqlite or postgres", store)
 }
 
-// newPostgres starts a server, or drops the schema of the one that dsn names.
-func newPostgres(ctx context.Context, dsn string) (database, error) {
-	stop := func() error { return nil }
-	if dsn == "" {
-		cluster, err := pgcluster.Start(ctx, "shared_buffers=1GB", "max_wal_size=4GB")
-		if err != nil {
-			return database{}, err
-		}
-		dsn, stop = cluster.DSN(), cluster.Close
+// newPostgres starts a server of its own.
+func newPostgres(ctx context.Context) (database, error) {
+	cluster, err := pgcluster.Start(ctx, "shared_buffers=1GB", "max_wal_size=4GB")
+	if err != nil {
+		return database{}, err
 	}
 	open := func(relaxed bool) (driver.Adapter, func() error, error) {
-		config, err := pgxpool.ParseConfig(dsn)
+		config, err := pgxpool.ParseConfig(cluster.DSN())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -74,18 +70,12 @@ func newPostgres(ctx context.Context, dsn string) (database, error) {
 		}
 		if !relaxed { // as autovacuum does within a minute
 			if _, err := pool.Exec(ctx, "VACUUM ANALYZE"); err != nil {
-				return nil, nil, errors.Join(err, db.Close())
+				err = errors.Join(err, db.Close())
+				pool.Close()
+				return nil, nil, err
 			}
 		}
 		return db.Memory(), func() error { err := db.Close(); pool.Close(); return err }, nil
 	}
-	pool, err := pgxpool.New(ctx, dsn)
-	if err == nil {
-		_, err = pool.Exec(ctx, "DROP SCHEMA IF EXISTS agentmemory CASCADE")
-		pool.Close()
-	}
-	if err != nil {
-		return database{}, errors.Join(err, stop())
-	}
-	return database{open, stop}, nil
+	return database{open, cluster.Close}, nil
 }

@@ -30,7 +30,7 @@ type Message struct {
 	Text    string
 	// At is when it was said. A fact is as old as the newest of its messages.
 	At time.Time
-	// Subjects are of every fact that is taken from the message, whatever the model says, so that forgetting one reaches it.
+	// Subjects are of every fact that is taken from the message, also if the model names none, so that forgetting one reaches it.
 	Subjects []string
 }
 

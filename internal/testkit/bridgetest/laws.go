@@ -29,7 +29,7 @@ type Bridge struct {
 type Session struct {
 	// Remember stores a fact and returns the id by which Delete finds it. The same fact is the same call, tried again.
 	Remember func(f Fact) (id string)
-	// Recall returns all that the bridge says, by whatever ways, to one who asks a question.
+	// Recall returns all that the bridge says, in any way, to a user who asks a question.
 	Recall func(question string) string
 	// List returns all that it says without a question.
 	List func() string
@@ -148,7 +148,7 @@ func atTheSameTime(t *testing.T, h *Host, b Bridge) {
 	}
 }
 
-// SR-1: a secret is in nothing that is stored or told, in whatever form it was written, and a question that has it
+// SR-1: a secret is in nothing that is stored or told, in any form that is listed, and a question that has it
 // finds what has its marker.
 func secretsAreTakenOut(t *testing.T, h *Host, b Bridge) {
 	inHex, inBase64 := hex.EncodeToString([]byte(Secret)), base64.StdEncoding.EncodeToString([]byte(Secret))
