@@ -68,7 +68,7 @@ func Example() {
 	}
 	fmt.Println(len(log.All()), "events")
 	// Output:
-	// 1 retired: equal in canonical form
+	// 1 retired: equal but for spaces, quotation marks or a last full stop
 	// 1 retired: a newer value of the same slot
 	// pass-1 7 to 5
 	// pass-2 5 to 5

@@ -281,7 +281,7 @@ func TestThePlanIsAValue(t *testing.T) {
 	p, err := c.Plan(ctx, h.job("p"), ref, Options{})
 	require.NoError(t, err)
 	require.Equal(t, Plan{
-		{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal in canonical form"},
+		{Keep: a.ID, Retire: []string{b.ID}, Reason: "equal but for spaces, quotation marks or a last full stop"},
 		{Keep: n.ID, Retire: []string{o.ID}, Superseded: true, Reason: "a newer value of the same slot"},
 	}, p)
 	require.Len(t, h.live(), 4, "a plan writes nothing")

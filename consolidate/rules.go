@@ -72,7 +72,7 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 		if len(list) < 2 {
 			continue
 		}
-		g := Group{Keep: list[0].ID, Superseded: k.superseded, Reason: "equal in canonical form"}
+		g := Group{Keep: list[0].ID, Superseded: k.superseded, Reason: "equal but for spaces, quotation marks or a last full stop"}
 		if g.Superseded {
 			g.Reason = "a newer value of the same slot"
 		}
@@ -83,7 +83,7 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 		p = append(p, g)
 	}
 	slices.SortFunc(p, func(a, b Group) int {
-		return cmp.Or(-cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Keep, b.Keep)) // merges first
+		return cmp.Or(-cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Keep, b.Keep)) // merges first: "equal…"
 	})
 	return p, nil
 }

@@ -132,7 +132,7 @@ func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 		}
 		last := time.UnixMilli(marks[len(marks)-1].Millis).UTC()
 		if d.Purges[tenant] = last; at.bank.Now().Sub(last) > memory.DefaultHorizon {
-			d.wrong("tenant %q was last purged at %s, before the horizon: a host has to call Bank.Keep, or Bank.Maintain from time to time",
+			d.wrong("tenant %q was last purged at %s, more than seven days ago, so that it grows for ever: have one process run Bank.Keep",
 				tenant, last.Format(time.RFC3339))
 		}
 	}
@@ -150,21 +150,21 @@ func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error
 	waiting := map[string]int{}
 	for rec, err := range at.Undelivered(ctx, "", "") {
 		if err != nil {
-			d.wrong("an event cannot be read: what is behind it in its run is never delivered")
+			d.wrong("an event cannot be read, so that none behind it in its run is delivered: restore a backup")
 			break
 		}
 		if p.tenant != "" && rec.Tenant != p.tenant {
 			continue
 		}
 		if waiting[rec.Tenant]++; waiting[rec.Tenant] == memory.DefaultMaxUndelivered {
-			d.wrong("%d events or more of tenant %q wait, so that its writes may be refused: a host with a sink has to call Bank.Keep", waiting[rec.Tenant], rec.Tenant)
+			d.wrong("%d events or more of tenant %q wait, so that its writes may be refused: have one process run Bank.Keep over a bank with the Config.Sink", waiting[rec.Tenant], rec.Tenant)
 		}
 		if d.Oldest.IsZero() || rec.Time.Before(d.Oldest) {
 			d.Oldest = rec.Time
 		}
 	}
 	if !d.Oldest.IsZero() && at.bank.Now().Sub(d.Oldest) > stale {
-		d.wrong("%s, the oldest since %s: a host with a sink has to call Bank.Keep", count(d.Waiting, "event waits", "events wait"), d.Oldest.Format(time.RFC3339))
+		d.wrong("%s, the oldest since %s: have one process run Bank.Keep over a bank with the Config.Sink; if one does, its log says why the sink refuses", count(d.Waiting, "event waits", "events wait"), d.Oldest.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -184,7 +184,7 @@ func (p *program) findOverdue(ctx context.Context, at *place, d *diagnosis) erro
 		}
 	}
 	if d.Overdue > 0 {
-		d.wrong("%s due and no process fires them, the first since %s: a host has to call Engine.Tick",
+		d.wrong("%s due and no process fires them, the first since %s: have one process run Bank.Keep over a bank with a commitment.Engine",
 			count(d.Overdue, "commitment is", "commitments are"), d.Since.Format(time.RFC3339))
 	}
 	return nil
@@ -211,6 +211,9 @@ func (p *program) diagnosed(d *diagnosis) error {
 		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\n", never, d.Overdue)
 		for _, w := range d.Wrong {
 			fmt.Fprintln(p.out, "wrong:", w)
+		}
+		if d.OK {
+			fmt.Fprintln(p.out, "nothing is wrong")
 		}
 	}
 	if !d.OK {

@@ -18,18 +18,19 @@ const document = `{
 
 // shown tells on which screen an ability was seen.
 var shown = map[capability.Dimension]int{
-	capability.Read: 1, capability.Write: 1, capability.Search: 2, capability.LongTerm: 4,
+	capability.Read: 5, capability.Write: 4, capability.Search: 2, capability.LongTerm: 4,
 	capability.Compaction: 3, capability.Attribution: 4, capability.Replay: 4, capability.Retention: 7,
 }
 
 func (s *story) abilities(context.Context) error {
-	model, err := capability.Derive(capability.Inputs{
+	host := capability.Inputs{
 		Bank:         s.host.bank,
 		Consolidator: s.consolidator,
 		Distiller:    s.distiller,
 		Commitments:  s.host.commitments,
 		Declare:      []byte(document),
-	})
+	}
+	model, err := capability.Derive(host)
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,19 @@ func (s *story) abilities(context.Context) error {
 		s.say("   %-22s %-5s %-32s %d", d, "yes", status.Why, shown[d])
 	}
 
+	host.Consolidator, host.Distiller = nil, nil
+	less, err := capability.Derive(host)
+	if err != nil {
+		return err
+	}
+	lost := less.Status(capability.Compaction)
 	_, err = capability.Derive(capability.Inputs{Bank: s.host.bank, Declare: []byte(`{"memory": {"maxEntrySizeBytes": 10000000}}`)})
 	var refused *capability.ClaimError
-	if !errors.As(err, &refused) {
-		return errors.New("the host could claim notes of 10 MB")
+	if lost.Satisfied || !errors.As(err, &refused) {
+		return errors.New("the host could claim what it has not")
 	}
-	s.say("\n   A claim of notes of 10 MB is refused: %s (%s).", refused.Missing, refused.Path)
+	s.say("")
+	s.row("without two passes", "(those of screen 3) it would say: %s no, %s", lost.Name, lost.Why)
+	s.row("if it claimed", "to take notes of 10 MB, that would be refused: %s", refused.Missing)
 	return nil
 }

@@ -26,18 +26,29 @@ func (s *story) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.row("memory of Lena", "%d notes, and %d that was made of hers and others", len(hers)-2, derived)
+	s.row("acme has", "%d notes of Lena, and %d that was made of hers and others, the summary", len(hers)-2, derived)
+	live, err := s.host.bank.Reader(acme).List(ctx, ref, all)
+	if err != nil {
+		return err
+	}
 
 	done, err := s.host.bank.Forget(ctx, acme, lena)
 	if err != nil {
 		return err
 	}
-	s.row("forgotten", "%d notes, in every version of memory", len(done.Erased))
+	left, err := s.host.bank.Reader(acme).List(ctx, ref, all)
+	if err != nil {
+		return err
+	}
+	if len(left) != len(live)-len(done.Erased) {
+		return fmt.Errorf("%d notes were erased, and of %d there are %d", len(done.Erased), len(live), len(left))
+	}
+	s.row("forgotten", "these %d, now and in every past; the other %d are as before", len(done.Erased), len(left))
 	hits, err := s.host.bank.Search(ctx, acme, ref, memory.Search{Text: "When does Lena's print shop move?", Rank: "lexical"})
 	if err != nil {
 		return err
 	}
-	s.row("a question of her", "%d notes answer", len(hits))
+	s.row("a question", "When does Lena's print shop move? %d notes", len(hits))
 	past, err := s.host.bank.AsOf(ctx, acme, s.triage)
 	if err == nil {
 		_, err = past.List(ctx, ref, memory.ListOptions{})
@@ -45,7 +56,8 @@ func (s *story) forget(ctx context.Context) error {
 	if !errors.Is(err, memory.ErrSnapshotUnavailable) {
 		return errors.New("what the run of screen 4 saw can still be read")
 	}
-	s.row("her past", "what the run of screen 4 saw: refused, %s", memory.CodeOf(err))
+	s.row("a past", "by the token of the run of screen 4, which saw her notes: refused,")
+	s.row("", "%s", memory.CodeOf(err))
 
 	after, err := s.place.onDisk(hers...)
 	if err != nil {

@@ -49,13 +49,14 @@ func (s *story) consolidate(ctx context.Context, job *memory.Job) error {
 	if done.Merged == 0 || done.Superseded == 0 {
 		return errors.New("nothing was merged or replaced")
 	}
-	s.row("in all", "%d notes before the pass, %d after it", done.InputCount, done.OutputCount)
+	s.row("", "(the agent tagged both notes slot:kestrel/plan)")
+	s.row("in all", "%d notes before, the two of screen 1 among them, and %d after", done.InputCount, done.OutputCount)
 	return nil
 }
 
 // distill condenses the notes into one that a prompt can begin with.
 func (s *story) distill(ctx context.Context, job *memory.Job) error {
-	budget := distill.Options{TokenBudget: 500}
+	budget := distill.Options{TokenBudget: 300}
 	done, err := s.distiller.Distill(ctx, job, ref, budget)
 	if exceeded := (*distill.BudgetError)(nil); errors.As(err, &exceeded) { // your notes are more
 		budget.TokenBudget = exceeded.MinimumRequired

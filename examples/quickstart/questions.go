@@ -24,7 +24,7 @@ func (s *story) questions(ctx context.Context) error {
 	s.row("a colleague asks", first)
 	for _, hit := range hits {
 		s.row("found by words", "%s", quote(hit.Entry.Content))
-		s.row("", "since both have: %s (score %.1f)", strings.Join(hit.Terms, ", "), hit.Score)
+		s.row("", "because both have: %s", strings.Join(hit.Terms, ", "))
 	}
 	byWords, err := ask(second, "lexical")
 	if err != nil {
@@ -38,11 +38,11 @@ func (s *story) questions(ctx context.Context) error {
 		return errors.New("a question found nothing")
 	}
 	s.say("")
-	s.row("and then", second)
+	s.row("another asks", second)
 	s.row("found by words", "%d notes", len(byWords))
 	s.row("found by meaning", "%s", quote(byMeaning[0].Entry.Content))
-	s.row("", "similarity %.2f, and that of the next note %.2f", byMeaning[0].Similarity, byMeaning[1].Similarity)
-	s.row("the model", `is a toy of %d words: it knows that "angry" and "livid" are alike because`, toy{}.known())
-	s.row("", "model.go says so. Yours goes in its place, and has the same two methods.")
+	s.row("", "because it is nearest: similarity %.2f of 1, and %.2f for the next note", byMeaning[0].Similarity, byMeaning[1].Similarity)
+	s.row("the model", `is a toy of %d words: it has "angry" and "livid" alike because model.go`, toy{}.known())
+	s.row("", "says so. Yours takes its place, with the same two methods, Model and Embed.")
 	return nil
 }

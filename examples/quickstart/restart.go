@@ -35,7 +35,7 @@ func (s *story) restart(ctx context.Context) error {
 	if err := run.Abort(ctx); err != nil { // without a terminal event: it is not over
 		return err
 	}
-	s.row("it is suspended", "what the host keeps of it is a token of %d bytes", len(token))
+	s.row("the run is suspended", "the host keeps a token of %d bytes, by which it can go on", len(token))
 	if err := s.host.close(); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *story) restart(ctx context.Context) error {
 		return err
 	}
 	s.host = next
-	s.say("\n   ---- the process was restarted here: the store was closed, and opened again ----\n")
+	s.say("\n   ---- a restart: the store is closed, and opened again as a new process does ----\n")
 	err = s.host.during(ctx, memory.RunConfig{ID: id, Resume: token}, func(run *memory.Run) error {
 		resumed, err := run.Memory().List(ctx, ref, all)
 		if err != nil {
@@ -53,7 +53,7 @@ func (s *story) restart(ctx context.Context) error {
 		if !reflect.DeepEqual(resumed, after) {
 			return errors.New("the resumed run sees other notes")
 		}
-		s.row("it is resumed", "and lists %d notes, the same ones", len(resumed))
+		s.row("the run is resumed", "and lists the same %d notes", len(resumed))
 		s.triage, err = run.Token(ctx)
 		return err
 	})
@@ -86,7 +86,7 @@ func triage(ctx context.Context, run *memory.Run) (before, after []memory.Entry,
 
 // others do what a run that is under way does not see: they write, and delete.
 func (s *story) others(ctx context.Context, deleted string) error {
-	s.row("others", "write 2 notes meanwhile, and delete 1 that it had seen")
+	s.row("others meanwhile", "write 2 notes, and delete 1 that the run has seen")
 	return s.host.pass(ctx, acme, func(job *memory.Job) error {
 		for _, text := range []string{"Tomás got his pallets, and a voucher.", "The voucher is valid for a year."} {
 			if _, err := job.Put(ctx, ref, memory.Draft{Content: text}); err != nil {
@@ -118,7 +118,8 @@ func (s *story) replay(ctx context.Context, recorded *memory.Replay, before, aft
 	if !reflect.DeepEqual(first, before) || !reflect.DeepEqual(then, after) || !reflect.DeepEqual(still, live) {
 		return errors.New("the replay is not what the run was")
 	}
-	s.row("a day later", "it is replayed: it lists %d notes, writes, and lists %d, the same ones", len(first), len(then))
-	s.row("memory", "had %d notes before the replay, and has %d after it", len(live), len(still))
+	s.row("a day later", "it is replayed from its events: it lists the same %d notes, writes, and", len(first))
+	s.row("", "lists the same %d (ids, texts and times are compared)", len(then))
+	s.row("memory", "has %d notes before the replay, and the same %d after it", len(live), len(still))
 	return nil
 }

@@ -18,6 +18,7 @@ const unknownKey = "ghp_" + "4kW9sQ2xLm7VtR1zYb8NcE5aJh3UfD6gPo0i"
 
 func (s *story) secret(ctx context.Context) error {
 	const told = "The nightly export of Brightwater failed."
+	s.row("the host registers", "the key of Brightwater, as %q", "brightwater")
 	err := s.host.during(ctx, memory.RunConfig{ID: fresh("run")}, func(run *memory.Run) error {
 		for _, text := range []string{
 			told + " Its key: " + apiKey + ".",
@@ -30,7 +31,7 @@ func (s *story) secret(ctx context.Context) error {
 			s.row("the agent writes", "%q", text)
 			s.row("memory has", "%q", stored.Content)
 		}
-		s.row("", "(no vault has the second key: it was known by its form)")
+		s.row("", "(the second key was not registered: its form, that of GitHub, gave it away)")
 		return nil
 	})
 	if err != nil {

@@ -42,22 +42,22 @@ type screen struct {
 }
 
 var screens = []screen{
-	{"A secret", "an API key that an agent writes into a note never reaches the disk",
-		"the notes are kept, without the keys", "secret.go: redact.New, SecretRegistry.Register, Run.Put", (*story).secret},
-	{"Two questions", "a question finds its answer by words, and by meaning if they share no word",
-		"one answer was found by its words, the other by its meaning", "questions.go, model.go: recall.New, Bank.Search", (*story).questions},
+	{"A secret", "an API key that an agent writes into a note does not reach the disk",
+		"both notes are kept, and neither key is in the files", "secret.go: redact.New, SecretRegistry.Register, Run.Put", (*story).secret},
+	{"Two questions", "a question finds notes by the words they share with it, and with a model by meaning",
+		"the second answer has no word of its question, and the model found it", "questions.go, model.go: recall.New, Bank.Search", (*story).questions},
 	{"Notes that repeat", "what is said twice becomes one note, and a new fact replaces the old one",
-		"one note of each is left, and the summary kept within its budget", "merge.go: Consolidator.Run, Runner.Distill", (*story).merge},
-	{"A restart", "a run sees memory as it began, across a restart, and its replay sees that again",
-		"neither saw what others wrote, and the replay wrote nothing", "restart.go: Bank.Start, Run.Token, RunConfig", (*story).restart},
-	{"What another tenant sees", "another company on the same host cannot tell that acme is there",
-		"to all it asks, the answer is that of an empty memory", "tenants.go: Bank.Reader, Bank.Search, Bank.AsOf", (*story).tenants},
-	{"A commitment", "what was promised for Monday happens once, although two processes look for it",
-		"one run started, on Monday, and knew what to do", "commitment.go: commitment.New, Engine.Arm, Bank.Maintain", (*story).commitment},
+		"one note of each pair is left, and a summary is made within a budget of tokens", "merge.go: Consolidator.Run, Runner.Distill", (*story).merge},
+	{"A restart", "a run sees memory as it was when it began, also after a restart, and in a replay",
+		"neither the resumed run nor its replay saw what others did, and the replay wrote nothing", "restart.go: Bank.Start, Run.Token, RunConfig", (*story).restart},
+	{"What another tenant sees", "globex, another company on the same host, cannot tell what acme has",
+		"globex was told the same about what is acme's and about what never was", "tenants.go: Bank.Reader, Bank.Search, Bank.AsOf", (*story).tenants},
+	{"A commitment", "what was promised for Monday starts one run, although two processes look for it",
+		"one run was started, on Monday, and with the note that says why", "commitment.go: commitment.New, Engine.Arm, Bank.Maintain", (*story).commitment},
 	{"A forgotten customer", "one call erases Lena: her notes, what was made of them, their bytes on the disk",
-		"nothing of her is found any more, and a past with her in it is refused", "forget.go: Bank.Export, Bank.Forget, Bank.AsOf", (*story).forget},
-	{"What this host may claim", "it has all eight abilities that OpenWOP names, and cannot claim what it has not",
-		"each claim is derived from the code that bears it", "abilities.go: capability.Derive", (*story).abilities},
+		"nothing of her is left, the notes of others are, and a past with her in it is refused", "forget.go: Bank.Export, Bank.Forget, Bank.AsOf", (*story).forget},
+	{"What this host may claim", "it has all eight abilities that the OpenWOP protocol names, and can claim no others",
+		"what a host says of its memory is derived from what it has", "abilities.go: capability.Derive", (*story).abilities},
 }
 
 // tell loads the notes and shows the screens.
@@ -79,13 +79,14 @@ func (s *story) tell(ctx context.Context) (err error) {
 			s.out = stdout
 		}
 		begin := time.Now()
-		s.say("\n%d  %s\n   To prove: %s.\n", i+1, strings.ToUpper(screen.title), screen.claim)
+		s.say("\n%d  %s\n   To show: %s.\n", i+1, strings.ToUpper(screen.title), screen.claim)
 		if err := screen.show(s, ctx); err != nil {
 			return fmt.Errorf("screen %d: %w", i+1, err)
 		}
-		s.say("\n   Proven: %s.\n   (%s; %d ms)", screen.proof, screen.source, time.Since(begin).Milliseconds())
+		s.say("\n   Shown: %s.\n   (to read: %s; it took %d ms)", screen.proof, screen.source, time.Since(begin).Milliseconds())
 	}
 	s.say("\nThese calls, step by step: docs/host-in-an-hour.md. The words: docs/concepts.md.")
+	s.say("With notes of your own: go run -C examples/quickstart . -in FILE, one JSON object a line.")
 	return nil
 }
 
@@ -124,8 +125,9 @@ func (s *story) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("The memory of a support agent, in eight screens. The agent works for acme, in runs: one for each")
-	s.say("task. It knows %d notes.", len(story))
+	s.say("This is agentmemory, memory for AI agents in Go, at work for a support agent of the company acme.")
+	s.say("The agent has %d notes about customers, and works in runs, one for each task. The program is the", len(story))
+	s.say("host: it starts the runs. Its clock is made up, so that days pass in no time.")
 	if len(s.own) > 0 {
 		s.say("Beside them stand %d of yours; in %d of these a secret was redacted.", len(s.own), redacted)
 	}

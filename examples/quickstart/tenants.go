@@ -34,13 +34,15 @@ func (s *story) tenants(ctx context.Context) error {
 	_, foreign := bank.Reader(globex).Get(ctx, ref, theirs[0].ID)
 	_, unknown := bank.Reader(globex).Get(ctx, ref, "an-id-that-never-was")
 	_, stolen := bank.AsOf(ctx, globex, s.triage)
-	if len(own) != 1 || len(hits) != 0 || foreign == nil || foreign.Error() != unknown.Error() || stolen == nil {
-		return errors.New("globex can tell that acme is there")
+	_, madeUp := bank.AsOf(ctx, globex, "a-token-that-never-was")
+	if len(own) != 1 || len(hits) != 0 || foreign == nil || foreign.Error() != unknown.Error() || stolen == nil || memory.CodeOf(stolen) != memory.CodeOf(madeUp) {
+		return errors.New("globex can tell what acme has")
 	}
 	s.row("globex lists", "%d note in %q: %q", len(own), ref, own[0].Content)
-	s.row("it asks of Daniel", "%d notes answer", len(hits))
-	s.row("it gets", "a note of acme by its id: %s", memory.CodeOf(foreign))
-	s.row("", "a note that never was: %s", memory.CodeOf(unknown))
-	s.row("", "memory as of a token of acme: refused, %s", memory.CodeOf(stolen))
+	s.row("globex asks", "When does Daniel get his refund? %d notes", len(hits))
+	s.row("by an id", "of a note of acme: %s", memory.CodeOf(foreign))
+	s.row("", "that never was: %s", memory.CodeOf(unknown))
+	s.row("by a token", "of the run of screen 4: %s", memory.CodeOf(stolen))
+	s.row("", "that never was: %s", memory.CodeOf(madeUp))
 	return nil
 }
