@@ -24,7 +24,7 @@ const (
 	kinds
 )
 
-var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "order of the words"}
+var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotations", "identifiers", "words", "the order of the words"}
 
 // reading is a text with what the guard compares. Words and numbers have their forms as keys; what
 // else a text has is a key with a mark before it that no word has.

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// changedFact compares a merged text with the texts that it is to replace, and names the rule that
-// it breaks; "" if none. Every fact of every source must be in it, and no other, and no word that
-// has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the bytes
+// changedFact compares a merged text with the texts that it is to replace, and says what it lacks of
+// a source, adds or changes; "" if nothing. Every fact of every source must be in it, and no other,
+// and no word that has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the bytes
 // of the texts, and for each source in the words of the merged one. It fails with the context's
 // error.
 func changedFact(ctx context.Context, merged string, sources []string) (string, error) {
@@ -30,7 +30,7 @@ func changedFact(ctx context.Context, merged string, sources []string) (string, 
 	g.checkNew()
 	g.checkOrder()
 	if g.broken < kinds {
-		return "the merged text changes the " + kindNames[g.broken], ctx.Err()
+		return "the text " + g.how + " " + kindNames[g.broken], ctx.Err()
 	}
 	return "", ctx.Err()
 }
@@ -41,9 +41,14 @@ type guard struct {
 	sources []*reading
 	all     *reading // the keys of all sources
 	broken  int      // the first kind of fact that differs
+	how     string   // it does so
 }
 
-func (g *guard) breaks(kind int) { g.broken = min(g.broken, kind) }
+func (g *guard) breaks(kind int, how string) {
+	if kind < g.broken {
+		g.broken, g.how = kind, how
+	}
+}
 
 // find returns where the first of some keys stands that the text has.
 func (r *reading) find(keys []string) (s span, ok bool) {
@@ -64,12 +69,12 @@ func (r *reading) has(keys ...string) bool {
 func (g *guard) checkLost(source *reading) {
 	for _, f := range source.facts {
 		if !g.merged.has(f.keys...) {
-			g.breaks(f.kind)
+			g.breaks(f.kind, "lacks")
 		}
 	}
 	for _, w := range source.words {
 		if isName(w) && !g.merged.has(w.nameForms()...) {
-			g.breaks(names)
+			g.breaks(names, "lacks")
 		}
 	}
 }
@@ -79,7 +84,7 @@ func (g *guard) checkLost(source *reading) {
 func (g *guard) checkDenied(source *reading) {
 	for _, f := range g.merged.facts {
 		if f.bare != nil && source.has(f.bare...) && !source.has(f.keys...) {
-			g.breaks(f.kind)
+			g.breaks(f.kind, "changes")
 		}
 	}
 }
@@ -88,12 +93,12 @@ func (g *guard) checkDenied(source *reading) {
 func (g *guard) checkNew() {
 	for _, f := range g.merged.facts {
 		if !f.lax && !g.all.has(f.keys...) {
-			g.breaks(f.kind)
+			g.breaks(f.kind, "adds")
 		}
 	}
 	for _, w := range g.merged.words {
 		if w.unit != "" && g.all.has(unitKey(w.unit)) && !g.all.has(unitKey(w.text+" "+w.unit)) {
-			g.breaks(numbers)
+			g.breaks(numbers, "adds")
 		}
 		if g.all.has(w.forms...) || g.connects(w.text) {
 			continue
@@ -106,11 +111,11 @@ func (g *guard) checkNew() {
 		default:
 			kind = meanings
 		}
-		g.breaks(kind)
+		g.breaks(kind, "adds")
 	}
 	for _, row := range g.merged.rows {
 		if g.isNewRow([]rune(row)) {
-			g.breaks(meanings)
+			g.breaks(meanings, "adds")
 		}
 	}
 }
@@ -134,7 +139,7 @@ func (g *guard) checkOrder() {
 			}
 		}
 		if other && !same {
-			g.breaks(orders)
+			g.breaks(orders, "changes")
 		}
 	}
 }

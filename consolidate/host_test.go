@@ -82,8 +82,7 @@ func TestC8_AHostsResultThatDropsAFactIsRefused(t *testing.T) {
 			continue
 		}
 		require.Len(t, r.Refused, 1, c.merged)
-		want := "the merged text changes the " + c.want
-		require.Equal(t, want, r.Refused[0].Reason, c.merged)
+		require.Regexp(t, "^the text (lacks|adds|changes) (the )?"+c.want+"$", r.Refused[0].Reason, c.merged)
 		require.Len(t, h.live(), 2)
 		require.True(t, h.run(engine, "again").Unchanged, "what was refused is not tried again")
 	}
@@ -170,7 +169,7 @@ func TestAHostsPlanIsChecked(t *testing.T) {
 		{Plan{{Keep: alien.ID, Retire: []string{a}}}, "an entry is not part of the corpus, or must not be changed", nil},
 		{Plan{{Keep: a, Retire: []string{a}}}, "an entry is named twice", nil},
 		{Plan{{Keep: a, Retire: []string{b, b}}}, "an entry is named twice", nil},
-		{Plan{{Keep: a, Retire: []string{c}}}, "the merged text changes the names", nil},
+		{Plan{{Keep: a, Retire: []string{c}}}, "the text lacks names", nil},
 		{Plan{{Keep: d, Retire: []string{a}}}, "the expiries differ", nil},
 		{Plan{{Keep: a, Retire: []string{e}}}, "the expiries differ", nil},
 		{Plan{{Retire: []string{a, d}}}, "the expiries differ", says("The gate is green.")},

@@ -174,7 +174,7 @@ func TestC4_MergedTextIsRedacted(t *testing.T) {
 	r, err := leaky.Run(ctx, h.jobOf("acme", "p0", secret), ref, Options{})
 	require.NoError(t, err)
 	require.Len(t, r.Refused, 1)
-	require.Equal(t, "the merged text changes the identifiers", r.Refused[0].Reason)
+	require.Equal(t, "the text adds identifiers", r.Refused[0].Reason)
 	require.Len(t, h.live(), 2)
 
 	// Where the sources have the marker, the value becomes the same marker.
