@@ -154,7 +154,7 @@ type Result struct {
 type Refusal struct {
 	// IDs are the entries of the group, all of which stay.
 	IDs []string
-	// Reason names the rule.
+	// Reason names the rule, or says what of the entries the text that was to stay lacks, adds or changes.
 	Reason string
 }
 

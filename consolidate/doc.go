@@ -27,7 +27,8 @@
 // Everything else makes two entries of them: case, dashes, lines and indentation, numbers
 // and dates however they are written, and every character within a word. No list of words
 // is part of it. A value of a slot, which a tag declares, supersedes an older one of the same
-// slot and the same subjects, if it lives at least as long; see [Rules].
+// slot and the same subjects, if it lives at least as long; see [Rules]. So a pass that merges nothing
+// has often met notes that differ in a tag or a subject: these are not compared.
 //
 // # What a model decides
 //
@@ -47,7 +48,7 @@
 //   - numbers, each with its sign or operator, its currency and its unit, dates in digits,
 //     quotations, identifiers, addresses, paths and flags, exactly as they stand;
 //   - capitalised words that are names, months, weekdays, number words, quantifiers, conditions
-//     and words such as "may" or "perhaps", up to inflection;
+//     and words such as "may", "would" or "perhaps", up to inflection;
 //   - negations, each with a word beside it.
 //
 // It must have no word with meaning that no source has, up to inflection and to hyphens: "under" for
