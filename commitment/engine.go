@@ -90,7 +90,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	case bank == nil:
 		return nil, invalid("the bank is nil")
 	case cfg.Redactor == nil:
-		return nil, invalid("Config.Redactor is nil: it opens a tenant's secrets for each pass")
+		return nil, invalid("Config.Redactor is nil: it opens a tenant's secrets for each pass, and gives redact.New if there are none")
 	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.Tries < 0 || cfg.Retention < 0:
 		return nil, invalid("Grace, Horizon, Lease, Backoff, Tries or Retention of the Config is below zero: 0 means the default")
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:

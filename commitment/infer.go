@@ -69,11 +69,11 @@ type Why string
 
 // What [Tagged] and the engine say.
 const (
-	WhyBadTag    Why = "a tag that names no instant, interval, schedule or predicate"
+	WhyBadTag    Why = "a tag that names no instant, such as due:2026-06-30T09:00Z with its zone, interval, schedule or predicate"
 	WhyPast      Why = "the instant has passed"
 	WhyHorizon   Why = "the instant lies beyond the horizon"
 	WhyPredicate Why = "no such predicate is registered"
-	WhyRefused   Why = "the arm was refused"
+	WhyRefused   Why = "the arm was refused: it is not valid, or its every: is no duration such as 24h and Config.Schedule is nil"
 	WhyUnknown   Why = "the entry was not asked about"
 	WhyTooMany   Why = "more intentions than one entry may have"
 )

@@ -34,7 +34,7 @@ const (
 // its instants.
 func (e *Engine) next(ctx context.Context, a Arm, armedAt, t, now time.Time) (time.Time, Reason, error) {
 	if a.Spec != "" && e.cfg.Schedule == nil {
-		return time.Time{}, ReasonNone, memory.ErrNotProvided.In(pkg, "Config.Schedule is nil: it reads the Arm.Spec of a commitment that was armed before", nil)
+		return time.Time{}, ReasonNone, memory.ErrNotProvided.In(pkg, "Config.Schedule is nil: set the one that read the Arm.Spec of a commitment when it was armed", nil)
 	}
 	at, err := e.nextOf(ctx, a, armedAt, t, now)
 	horizon := (*HorizonError)(nil)
@@ -79,7 +79,7 @@ func (e *Engine) nextOf(ctx context.Context, a Arm, armedAt, t, now time.Time) (
 // nextOfSpec asks the host's schedule.
 func (e *Engine) nextOfSpec(ctx context.Context, spec string, t time.Time) (time.Time, error) {
 	if e.cfg.Schedule == nil {
-		return time.Time{}, invalid("Config.Schedule is nil: it reads Arm.Spec")
+		return time.Time{}, invalid("Config.Schedule is nil: it reads Arm.Spec, such as dates.Cron of bridges/dates")
 	}
 	const part = "the schedule"
 	at, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (time.Time, error) {

@@ -36,7 +36,7 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		"no job": {run(nil, Options{}), memory.ErrValidation,
 			"consolidate: the job is nil: open one by Bank.Background or Bank.Pass"},
 		"a job that has ended": {run(ended, Options{}), memory.ErrEnded,
-			"memory: the run or job has ended"},
+			"memory: the run or job has ended: open another by Bank.Pass"},
 		"an unknown trigger of a pass": {run(h.job("p"), Options{Trigger: "often"}), memory.ErrValidation,
 			"consolidate: Options.Trigger is unknown: leave it empty for that of the Consolidator"},
 		"a score of candidates in percent": {similar(80), memory.ErrValidation,

@@ -49,8 +49,8 @@ type Config struct {
 	LedgerRetention time.Duration
 	// Logger, if set, is told what each round of [Bank.Keep], each forgetting, purge and dropped
 	// tenant, and each pass of an engine did and how long it took, and what went wrong with a
-	// round: counts and codes of errors, never content, tags, ids or tenants, and nothing that a
-	// store or a sink said. What a call returns as an error is the caller's to log.
+	// round: counts, and codes and texts of this module's errors, never content, tags, ids or tenants,
+	// and nothing that a store or a sink said. What a call returns as an error is the caller's to log.
 	Logger *slog.Logger
 	// Tracer, if set, is told where each operation of the bank and of its engines begins and
 	// ends, how it ended and how much it did, and never what it was about; see package telemetry.
@@ -136,7 +136,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 		{"KeepEvents", int64(cfg.KeepEvents)},
 	} {
 		if limit.value < 0 {
-			return nil, fail(ErrValidation, "Config."+limit.name+" is below zero: 0 means the default")
+			return nil, fail(ErrValidation, "Config."+limit.name+" is below zero: 0 means the default, and for KeepEvents that none are kept")
 		}
 	}
 	if cfg.Now == nil {

@@ -227,7 +227,7 @@ func checkLabels(tags, subjects []string) error {
 // clean redacts free text.
 func (w writer) clean(ctx context.Context, text string, derived bool) (string, error) {
 	if !validText(text) {
-		return "", fail(ErrValidation, "a text is not UTF-8 or has U+0000")
+		return "", fail(ErrValidation, "a text, such as Draft.Content or a tag, is not UTF-8 or has U+0000")
 	}
 	redact := Redactor.Redact
 	if derived {

@@ -137,8 +137,12 @@ func shapeOf(part string, err error) error {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			detail := contentFree(err)
-			if kind == ErrInternal && detail == "" {
+			switch {
+			case detail != "":
+			case kind == ErrInternal:
 				detail = part + " failed"
+			case kind == ErrSnapshotUnavailable:
+				detail = "it is older than a purge, or of another database or one that a backup has replaced: start a new run"
 			}
 			return failWith(kind, detail, err)
 		}

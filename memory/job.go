@@ -65,6 +65,8 @@ func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err e
 	return f(j)
 }
 
+var errJobEnded = fail(ErrEnded, "open another by Bank.Pass")
+
 // ID returns the id of the pass.
 func (j *Job) ID() string { return j.runID }
 
@@ -88,7 +90,7 @@ func (j *Job) begin(target func() (Scope, error)) (s Scope, err error) {
 		}
 	}()
 	if j.ended {
-		return Scope{}, fail(ErrEnded, "")
+		return Scope{}, errJobEnded
 	}
 	s, err = target()
 	begun = err == nil
@@ -101,7 +103,7 @@ func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err 
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.ended {
-		return Scope{}, false, fail(ErrEnded, "")
+		return Scope{}, false, errJobEnded
 	}
 	return j.bank.visible(ctx, j.tenant, ref)
 }
@@ -263,7 +265,7 @@ func (j *Job) View(ctx context.Context, ref string) (v *View, name string, err e
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.ended {
-		return nil, "", fail(ErrEnded, "")
+		return nil, "", errJobEnded
 	}
 	return j.bank.liveView(ctx, j.tenant, ref)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -185,11 +186,27 @@ func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, 
 	}
 }
 
-// trouble logs an error by its code: what a store or a sink said may hold anything (M2).
+// trouble logs an error by its code and by what this module says of it: what a store or a sink said
+// may hold anything (M2).
 func (b *Bank) trouble(ctx context.Context, err error) {
 	if b.cfg.Logger != nil && ctx.Err() == nil {
-		b.log(ctx, slog.LevelWarn, "memory maintenance failed", slog.String("code", string(CodeOf(err))))
+		b.log(ctx, slog.LevelWarn, "memory maintenance failed", slog.String("code", string(CodeOf(err))), slog.String("error", ownText(err)))
 	}
+}
+
+// ownText is what this module says of an error, or of those that it joins.
+func ownText(err error) string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var texts []string
+		for _, err := range joined.Unwrap() {
+			texts = append(texts, ownText(err))
+		}
+		return strings.Join(texts, "; ")
+	}
+	if known := (*driver.Error)(nil); errors.As(err, &known) {
+		return known.Error()
+	}
+	return string(CodeOf(err))
 }
 
 // log writes a line, unless the logger panics.

@@ -195,6 +195,7 @@ func TestKeepGoesOnWhateverFails(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
 		require.Contains(t, log.String(), "code=internal_error")
+		require.Contains(t, log.String(), "the sink failed")
 		require.NotContains(t, log.String(), "canary")
 	})
 }

@@ -276,7 +276,7 @@ func (r *Run) enter() error {
 	r.life.RLock()
 	if r.ended {
 		r.life.RUnlock()
-		return fail(ErrEnded, "")
+		return fail(ErrEnded, "start another, or resume a suspended one by its last token")
 	}
 	return nil
 }

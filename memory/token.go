@@ -92,7 +92,7 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 		return nil, errToken
 	}
 	if body.Tenant != digestOf(tenant) {
-		return nil, fail(ErrSnapshotUnavailable, "the token is of another tenant")
+		return nil, fail(ErrSnapshotUnavailable, "the token is of another tenant: use it under the one that took it")
 	}
 	s := &snapshot{
 		tenant: tenant, run: body.Run, base: body.Base, own: body.Own, listed: body.Listed,

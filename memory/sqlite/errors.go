@@ -46,7 +46,7 @@ const (
 const (
 	corrupt  = "SQLite finds the file damaged: restore a backup by Restore; who copies one over a file removes its old logs (-wal, -journal) first"
 	diskFull = "the disk is full or refuses to be written: make room, and call again"
-	locked   = "this user cannot write the file, its log (-wal, -shm) or their directory, or the path is too long: make all of them writable, or the path shorter"
+	locked   = "this user cannot write the file, its log (-wal, -shm) or their directory, which reading needs too: make all of them writable; or the path is too long"
 )
 
 // refused is what a path gets that names no file.

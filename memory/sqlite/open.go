@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -92,11 +94,19 @@ func claimFile(path string) (string, error) {
 	inUse.Lock()
 	defer inUse.Unlock()
 	// What is new is for its owner only; SQLite gives the log what the file has.
-	if f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	f, made := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if made == nil {
 		f.Close()
 	}
 	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return "", wrap("there is no such file, and none can be made: a directory is missing or closed, or a symbolic link leads nowhere", err)
+		why := "the path is a symbolic link that leads nowhere"
+		switch {
+		case errors.Is(err, fs.ErrPermission) || errors.Is(made, fs.ErrPermission):
+			why = "this user may not enter the directory of the file, or make a file there"
+		case errors.Is(made, fs.ErrNotExist):
+			why = "the directory of the file is missing: make it first"
+		}
+		return "", wrap(why, err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {

@@ -30,7 +30,7 @@ func Restore(ctx context.Context, backup, path string) error {
 		return err
 	}
 	if backup, err = filepath.EvalSymlinks(backup); err != nil {
-		return wrap("there is no such backup", err)
+		return wrap("there is no such backup, which is the first of the two paths", err)
 	}
 	if path, err = fileName(path); err != nil {
 		return err
@@ -97,7 +97,7 @@ func removeLogs(path string) error {
 // foldLog fails if any process has a database open. Otherwise SQLite moves its log into it, so
 // that it is whole if this is killed before the backup is there.
 func foldLog(ctx context.Context, path string) error {
-	open := fail("a process has the database open", nil)
+	open := fail("a process has the database open: stop every host that uses it first", nil)
 	if inUse.times[path] > 0 {
 		return open
 	}
