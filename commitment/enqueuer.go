@@ -36,7 +36,8 @@ type Firing struct {
 // run belongs to Tenant.
 type Enqueuer interface {
 	// Enqueue starts the run of a firing, or finds it started, and returns its id:
-	// 1 to 128 bytes of UTF-8. It is called outside any lock, from several goroutines
+	// 1 to 128 bytes of UTF-8. It returns once the run is stored durably: the engine does not ask
+	// again, so that a queue in memory loses what waits in it when the process ends. It is called outside any lock, from several goroutines
 	// at once for different tenants, and with a deadline. After an error the engine
 	// tries again.
 	Enqueue(ctx context.Context, f Firing) (runID string, err error)

@@ -16,22 +16,22 @@ import (
 type Forgotten struct {
 	// Erased entries are gone from every version, with the documents made of them. They are
 	// all that had a text, each once: live, expired, deleted, merged and superseded ones.
-	Erased []driver.Located
+	Erased []driver.Located `json:"erased"`
 	// Restored entries belong to others: they had been merged into something that
 	// was erased, and are live again.
-	Restored []driver.Located
+	Restored []driver.Located `json:"restored"`
 	// Rewritten are the new entries that stand, redacted, in the place of ones that
 	// Scrub erased.
-	Rewritten []driver.Located
+	Rewritten []driver.Located `json:"rewritten"`
 	// Lost entries were erased by Scrub without a redacted copy, since the redactor
 	// gives no text of theirs without the secret.
-	Lost []driver.Located
+	Lost []driver.Located `json:"lost"`
 	// Documents counts those that were removed by themselves, or were redacted: a host text,
 	// or a step of the ledger whose names Scrub redacted. Those made of erased entries, and
 	// the new steps of the ledger, are not counted. A version of a workspace file is one.
-	Documents int
+	Documents int `json:"documents"`
 	// Events held the secret of a Scrub while they waited for the sink, and were removed.
-	Events int
+	Events int `json:"events"`
 }
 
 // Forget erases every entry of the tenant that carries the subject label, in all refs and

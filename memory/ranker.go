@@ -31,17 +31,17 @@ type Ranker interface {
 
 // Hit is an entry that answers a question, and why it does.
 type Hit struct {
-	Entry Entry
+	Entry Entry `json:"entry"`
 	// Score orders the hits of one answer. It means nothing outside of it.
-	Score float64
+	Score float64 `json:"score"`
 	// Terms are the words of the question that the entry matched, as the ranker compares
 	// them.
-	Terms []string
+	Terms []string `json:"terms,omitempty"`
 	// Similarity is how near the entry is to the question in meaning: 1 for the same, 0 for
 	// nothing in common or if the ranker does not know.
-	Similarity float64
+	Similarity float64 `json:"similarity"`
 	// Age is by how much the entry is older than the newest one that answers.
-	Age time.Duration
+	Age time.Duration `json:"age"` // in nanoseconds as JSON
 }
 
 // newest is a view of memory as it is now; nil if the store has no views.

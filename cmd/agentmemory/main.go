@@ -127,7 +127,7 @@ func (p *program) root() *cobra.Command {
 			Args: func(_ *cobra.Command, given []string) error {
 				most := len(strings.Fields(c.args))
 				if n := len(given); n > most || n < most-strings.Count(c.args, "[") {
-					return fmt.Errorf("%s takes %s and was given %s", c.name, cmp.Or(c.args, "nothing"), count(n, "argument", "arguments"))
+					return fmt.Errorf("%s takes %s and was given %s (%[1]s -h lists its flags)", c.name, cmp.Or(c.args, "nothing"), count(n, "argument", "arguments"))
 				}
 				return nil
 			},
