@@ -21,7 +21,7 @@ import (
 //	             redaction, validation, ids and the run's view add. After 1,000
 //	             writes the next run starts, which is timed too
 //	bank/put+tracer  the same put with a Config.Tracer that counts, against one without: what
-//	             it costs to tell somebody. That telling nobody costs nothing is a test of
+//	             it costs to be told of it. That no Tracer costs nothing is a test of
 //	             package telemetry, which counts allocations
 //	events/emit  one typed event through the checks to a sink that keeps nothing
 func bankRows() []row {

@@ -78,7 +78,7 @@ func main() {
 		}
 		return
 	}
-	// A collection marks the data of both sides, whoever brought it on, so it
+	// A collection marks the data of both sides, also if only one brought it on, so it
 	// would blur every ratio. It runs between what is timed instead.
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(8 << 30)

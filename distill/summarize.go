@@ -28,8 +28,8 @@ type Summarizer interface {
 
 // Item is a part of a summary.
 type Item struct {
-	// Sources are the ids of the sources that it was made from; none stands for
-	// all of them.
+	// Sources are the ids of the sources that it was made from; none means all
+	// of them.
 	Sources []string `json:"sources"`
 	Text    string   `json:"text"`
 }

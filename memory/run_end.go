@@ -12,7 +12,7 @@ import (
 
 // Token returns the position that the run has reached, by which it can be resumed
 // or forked, and read again with [Bank.AsOf]. A host records one at the start and
-// wherever its log must be replayable from.
+// at each position from which its log must be replayable.
 //
 // It makes no store call unless the run wrote more than about a dozen entries: then the list of
 // them, ids and refs, is kept in the store as a document, once for each list, and for a horizon

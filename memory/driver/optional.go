@@ -34,7 +34,7 @@ type Scheduler interface {
 type Tenants interface {
 	// Scopes yields the scopes that hold a record or a document, behind the scope after, in
 	// the byte order of tenant and ref, and stops after an error. A scope with an empty Ref
-	// stands for the tenant's own documents. The loop may call the store again, to change it
+	// is that of the tenant's own documents. The loop may call the store again, to change it
 	// too.
 	Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error]
 

@@ -24,13 +24,13 @@ type Transactor interface {
 	// other error the outcome may be unknown.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
 
-	// Lookup returns the records of those ids that the scope holds, whatever their
+	// Lookup returns the records of those ids that the scope holds, in every
 	// state, in the order of the ids, all as they are at one moment. An id that the
 	// scope never held or has purged is left out, and one that is named twice comes
 	// twice. Expiry does not matter.
 	Lookup(ctx context.Context, s Scope, ids []string) ([]Record, error)
 
-	// History yields the records that q asks for, whatever their state, in no
+	// History yields the records that q asks for, in every state and in no
 	// particular order. Expiry does not matter. It yields every record once that was
 	// there when it began and still is when it ends, and stops after an error. The
 	// loop may call the store again, to change it too. An erased record carries no

@@ -13,11 +13,11 @@ type Version string
 // Versioned is a store whose List can be read as it was, see [Query].Version. Run views and
 // their tokens are built on it.
 //
-// Versions are exact: reading at a version gives the same entries for ever,
-// whatever is committed later, but for expiry, erasure and purging. A version of
+// Versions are exact: reading at a version gives the same entries for ever:
+// no later commit changes them, only expiry, erasure and purging do. A version of
 // another tenant, of a history that was lost (by a restored backup, or a standby that
-// had not got it), or behind the purge horizon is [ErrSnapshotUnavailable], whoever
-// did or did not tell the store: see [Mark].
+// had not got it), or behind the purge horizon is [ErrSnapshotUnavailable], also if
+// nothing told the store of it: see [Mark].
 type Versioned interface {
 	Transactor
 

@@ -150,7 +150,7 @@ const (
 )
 
 // PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
-// most limit runs of them. It has the lock of each, so that nobody numbers an event behind one
+// most limit runs of them. It has the lock of each, so that no other process numbers an event behind one
 // that goes.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)

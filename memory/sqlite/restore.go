@@ -48,7 +48,7 @@ func Restore(ctx context.Context, backup, path string) error {
 		}
 	}
 	if backup == path || inUse.times[backup] > 0 {
-		return fail("the backup is the database itself, or this process has it open: name a copy that nobody uses", nil)
+		return fail("the backup is the database itself, or this process has it open: name a copy that no process uses", nil)
 	}
 	copied := path + "-restore"
 	defer os.Remove(copied)
