@@ -33,7 +33,7 @@ import (
 //   - Errors hold nothing of an entry: no content, no tag, no id.
 //
 // Entries share slices with the store, those that are given to it and those that it
-// returns: who calls an adapter does not modify them. All methods are safe for
+// returns. Neither the caller of an adapter nor the store modifies them. All methods are safe for
 // concurrent use. If the context was done before anything happened they return an
 // error that is ctx.Err(), by [errors.Is]; a loop yields it.
 type Adapter interface {
