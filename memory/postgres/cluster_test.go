@@ -29,9 +29,8 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	crashload.Child(openForLoad)
-	crashload.ChildLog(openLogForLoad) // does not return in the process that is to be killed
-	worker()                           // nor does this, in a process of its own
+	crashload.Child(openForLoad) // does not return in the process that is to be killed
+	worker()                     // nor does this, in a process of its own
 	code := m.Run()
 	for _, pool := range databases.free {
 		pool.Close()
