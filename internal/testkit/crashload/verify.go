@@ -219,7 +219,7 @@ func (v *verifier) compare(ctx context.Context, l *lane, outcomes []outcome) err
 func (v *verifier) find(ctx context.Context, l *lane, without, with *state) (*state, error) {
 	for asked := false; ; asked = true {
 		there := slices.Sorted(slices.Values(slices.Concat(v.there[l.tenant].lines[l.name()], v.told.lines[l.name()])))
-		for _, s := range []*state{without, with} {
+		for _, s := range []*state{with, without} { // revisions of the last operation are not known
 			if slices.Equal(there, s.of(l)) {
 				v.report.Things += len(there)
 				return s, nil
