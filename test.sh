@@ -9,10 +9,11 @@ export GOWORK=off CGO_ENABLED=1 # the race detector needs cgo and a C compiler
 # accesses is watched. Those of our code are, and of what our code calls.
 race=(-race -gcflags='modernc.org/...=-race=false')
 
-# The store over SQLite takes longest, on one core: it goes first.
+# The stores and the root take longest: they go first.
 mapfile -t modules < <(
-	find ./memory/sqlite -name go.mod
-	find . -name go.mod -not -path './memory/sqlite/*' -not -path '*/testdata/*' -not -path './.git/*' | sort
+	find ./memory -name go.mod | sort -r
+	echo ./go.mod
+	find . -mindepth 2 -name go.mod -not -path './memory/*' -not -path '*/testdata/*' -not -path './.git/*' | sort
 )
 if [ "${#modules[@]}" -eq 0 ]; then
 	echo "test.sh: no go.mod found under $PWD" >&2
