@@ -292,7 +292,7 @@ func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) er
 		if err != nil {
 			return err
 		}
-		arm := commitment.Arm{At: a.bank.Now().Add(50 * time.Millisecond)}
+		arm := commitment.Arm{At: a.bank.Now().Add(500 * time.Millisecond)}
 		if asked.Condition == events.ConditionPredicate {
 			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
 		}
