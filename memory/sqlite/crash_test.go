@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,6 +65,9 @@ func TestMain(m *testing.M) {
 			}
 			os.Exit(0)
 		}
+	}
+	if os.Getenv("AGENTMEMORY_WHOLE") != "1" && os.Getenv("AGENTMEMORY_LONG") != "1" {
+		flag.Set("test.short", "true") // all sizes of the kit take an hour
 	}
 	os.Exit(m.Run())
 }
