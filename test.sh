@@ -6,8 +6,8 @@ cd "$(dirname "$0")"
 export GOWORK=off CGO_ENABLED=1 # the race detector needs cgo and a C compiler
 
 # SQLite is C that was translated to Go, and takes many times as long if each of its own
-# accesses is watched. Those of our code are, and of what our code calls.
-race=(-race -gcflags='modernc.org/...=-race=false')
+# accesses is watched. Those of our code and of the driver are.
+race=(-race -gcflags='modernc.org/sqlite/lib=-race=false' -gcflags='modernc.org/libc/...=-race=false')
 
 # The stores and the root take longest: they go first.
 mapfile -t modules < <(
