@@ -360,15 +360,24 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 			}
 		}},
 		{"brings back what was erased", "missing: the entry .* erased true", func(b *brokenStore) {
-			var mu sync.Mutex
 			kept := map[string]driver.Record{}
-			b.record = func(rec driver.Record) (driver.Record, bool) {
-				mu.Lock()
-				defer mu.Unlock()
-				if old, known := kept[rec.Entry.ID]; known && rec.Erased {
-					return old, true
+			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+				b.mu.Lock()
+				for _, at := range m.Erase {
+					before, _ := b.Store.Lookup(ctx, at.Scope, []string{at.ID})
+					for _, rec := range before {
+						kept[at.ID] = rec
+					}
 				}
-				kept[rec.Entry.ID] = rec
+				b.mu.Unlock()
+				return b.Store.Apply(ctx, tenant, m)
+			}
+			b.record = func(rec driver.Record) (driver.Record, bool) {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if before, known := kept[rec.Entry.ID]; known && rec.Erased {
+					return before, true
+				}
 				return rec, true
 			}
 		}},

@@ -45,12 +45,12 @@ func TestOpen_BrokenFiles(t *testing.T) {
 	_, err := Open(filepath.Join(t.TempDir(), "nowhere"), 1)
 	require.Error(t, err)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, outcomesFile), []byte("{\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, logFile), []byte("{\n"), 0o600))
 	_, err = Open(dir, 1)
 	require.ErrorContains(t, err, "line 1")
 
 	log := newLog(t, 1)
-	require.NoError(t, log.sink.add(delivery{Type: "no.such.event", ID: "x", Payload: []byte("{}")}))
+	require.NoError(t, log.lines.add(outcome{Event: &delivery{Type: "no.such.event", ID: "x", Payload: []byte("{}")}}))
 	_, err = log.Verify(t.Context(), inmem.New())
 	require.ErrorContains(t, err, "of no operation")
 }

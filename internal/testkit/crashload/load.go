@@ -29,7 +29,7 @@ const writers = 8
 func (l *Log) Load(ctx context.Context, store Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := l.outcomes.add(outcome{Opens: true}); err != nil {
+	if err := l.lines.add(outcome{Opens: true}); err != nil {
 		return err
 	}
 	w := &load{Log: l, store: store}
@@ -76,7 +76,7 @@ func pause(ctx context.Context, d time.Duration) {
 // lane has the store perform a new lane, up to an outcome that is not known.
 func (w *load) lane(ctx context.Context) error {
 	l := newLane(w.seed, w.begun.Add(1))
-	if err := w.outcomes.add(outcome{Lane: l.number, Begins: true}); err != nil {
+	if err := w.lines.add(outcome{Lane: l.number, Begins: true}); err != nil {
 		return err
 	}
 	for l.count < laneLength {
@@ -88,7 +88,7 @@ func (w *load) lane(ctx context.Context) error {
 		if !known {
 			return nil
 		}
-		if err := w.outcomes.add(out); err != nil {
+		if err := w.lines.add(out); err != nil {
 			return err
 		}
 		if !out.Refused && l.accept(op, out) != nil {
@@ -148,7 +148,7 @@ func (w *load) read(ctx context.Context, l *lane, op operation) error {
 	if err != nil {
 		return nil
 	}
-	return w.outcomes.add(outcome{Lane: l.number, Reading: &reading{*op.reads, v, idsOf(entries)}})
+	return w.lines.add(outcome{Lane: l.number, Reading: &reading{*op.reads, v, idsOf(entries)}})
 }
 
 func idsOf(entries []driver.Entry) []string {

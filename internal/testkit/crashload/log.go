@@ -9,18 +9,15 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Log is what outlives a load: the outcomes of its operations, and the events that its sink
-// has taken, in two files of one directory. One Log of a directory is open at a time.
+// Log is what outlives a load, in a file: the outcomes of its operations, and the events that
+// were delivered. One Log of a directory is open at a time.
 type Log struct {
-	seed           uint64
-	outcomes, sink *lines
-	lanes          int64 // that were begun
+	seed  uint64
+	lanes int64 // that were begun
+	lines *lines
 }
 
-const (
-	outcomesFile = "outcomes.jsonl"
-	sinkFile     = "events.jsonl"
-)
+const logFile = "load.jsonl"
 
 // outcome is a line of the log, after the store has answered. The first one has the seed.
 type outcome struct {
@@ -37,6 +34,8 @@ type outcome struct {
 	Reading *reading `json:"reading,omitempty"`
 	// Kept is what a comparison has found of the kept events of a run.
 	Kept *keptSoFar `json:"kept,omitempty"`
+	// Event was delivered.
+	Event *delivery `json:"event,omitempty"`
 }
 
 type keptSoFar struct {
@@ -51,7 +50,6 @@ type reading struct {
 	IDs []string
 }
 
-// delivery is a line of the sink.
 type delivery struct {
 	Tenant  string          `json:"tenant"`
 	Run     string          `json:"run"`
@@ -63,28 +61,25 @@ type delivery struct {
 // Open opens the log in a directory, or makes one there. The seed decides what the loads
 // do; one that is there keeps its own.
 func Open(dir string, seed uint64) (*Log, error) {
-	l := &Log{}
-	var errs [2]error
-	l.outcomes, errs[0] = openLines(filepath.Join(dir, outcomesFile))
-	l.sink, errs[1] = openLines(filepath.Join(dir, sinkFile))
-	err := errors.Join(errs[:]...)
-	if err == nil {
-		err = l.load(seed)
-	}
+	f, err := openLines(filepath.Join(dir, logFile))
 	if err != nil {
+		return nil, err
+	}
+	l := &Log{lines: f}
+	if err := l.load(seed); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
 }
 
 func (l *Log) load(seed uint64) error {
-	all, err := readLines[outcome](l.outcomes)
+	all, err := readLines[outcome](l.lines)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
 		all = []outcome{{Seed: seed}}
-		err = l.outcomes.add(all[0])
+		err = l.lines.add(all[0])
 	}
 	l.seed = all[0].Seed
 	for _, out := range all {
@@ -93,27 +88,20 @@ func (l *Log) load(seed uint64) error {
 	return err
 }
 
-// Close closes the files.
-func (l *Log) Close() error {
-	var failed error
-	for _, f := range []*lines{l.outcomes, l.sink} {
-		if f != nil {
-			failed = errors.Join(failed, f.f.Close())
-		}
-	}
-	return failed
-}
+// Close closes the file.
+func (l *Log) Close() error { return l.lines.f.Close() }
 
 // deliver writes events down.
 func (l *Log) deliver(recs []events.Record) error {
 	taken := make([]any, len(recs))
 	for i := range recs {
-		var err error
-		if taken[i], err = deliveryOf(&recs[i]); err != nil {
+		d, err := deliveryOf(&recs[i])
+		if err != nil {
 			return err
 		}
+		taken[i] = outcome{Event: &d}
 	}
-	return l.sink.add(taken...)
+	return l.lines.add(taken...)
 }
 
 func deliveryOf(r *events.Record) (delivery, error) {

@@ -113,7 +113,7 @@ type child struct {
 	stdin  io.Closer // its end ends the load
 	output bytes.Buffer
 	done   chan struct{}
-	file   string // of the outcomes
+	file   string // of the log
 }
 
 // start starts this binary again.
@@ -122,7 +122,7 @@ func (r Rounds) start(ctx context.Context) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(r.Dir, outcomesFile)}
+	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(r.Dir, logFile)}
 	c.cmd.Env = append(append(os.Environ(), r.Env...), EnvDir+"="+r.Dir)
 	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {

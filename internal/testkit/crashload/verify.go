@@ -88,14 +88,11 @@ func (v *verifier) wrong(format string, args ...any) {
 }
 
 func (v *verifier) run(ctx context.Context) error {
-	outcomes, err := readLines[outcome](v.outcomes)
-	if err != nil {
-		return err
-	}
 	if err := v.drain(ctx, v.store, "", ""); err != nil {
 		return err
 	}
-	if err := v.readSink(); err != nil {
+	outcomes, err := v.read()
+	if err != nil {
 		return err
 	}
 	v.there, v.counts = map[string]*state{}, map[string]*bounds{}
@@ -139,19 +136,23 @@ func (v *verifier) run(ctx context.Context) error {
 	return v.compareReadings(ctx, readings)
 }
 
-// readSink reads what was delivered. The same event may come twice.
-func (v *verifier) readSink() error {
-	all, err := readLines[delivery](v.sink)
-	v.told = newState()
+// read reads the log, and what was delivered. The same event may come twice.
+func (v *verifier) read() ([]outcome, error) {
+	all, err := readLines[outcome](v.lines)
+	v.told, v.report.Events, v.report.Doubles = newState(), 0, 0
 	known := map[string]bool{}
-	for _, d := range all {
-		if line := d.line(); !known[line] {
-			known[line] = true
-			v.told.add(d.ID, "%s", line)
+	for _, out := range all {
+		switch {
+		case out.Event == nil:
+		case known[out.Event.line()]:
+			v.report.Doubles++
+		default:
+			known[out.Event.line()] = true
+			v.report.Events++
+			v.told.add(out.Event.ID, "%s", out.Event.line())
 		}
 	}
-	v.report.Events, v.report.Doubles = len(known), len(all)-len(known)
-	return err
+	return all, err
 }
 
 // compare makes the operations of a lane again, and compares what they come to with what is
@@ -232,7 +233,7 @@ func (v *verifier) find(ctx context.Context, l *lane, without, with *state) (*st
 		if err := v.drain(ctx, v.store, l.tenant, l.name()); err != nil {
 			return nil, err
 		}
-		if err := v.readSink(); err != nil {
+		if _, err := v.read(); err != nil {
 			return nil, err
 		}
 	}
@@ -290,7 +291,7 @@ func (v *verifier) noteKept() error {
 	for tenant, s := range v.there {
 		for run, ids := range s.kept {
 			found := keptSoFar{tenant, run, len(ids), sum(strings.Join(ids, " "))}
-			if err := v.outcomes.add(outcome{Kept: &found}); err != nil {
+			if err := v.lines.add(outcome{Kept: &found}); err != nil {
 				return err
 			}
 		}
