@@ -411,7 +411,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				return b.Store.List(ctx, s, q)
 			}
 		}},
-		{"forgets a swap", "missing: the document", func(b *brokenStore) {
+		{"forgets a swap", "missing: the document|has to refuse|went back", func(b *brokenStore) {
 			forgets := some(30)
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if x := ofClass(*m, driver.Machinery); x != nil && x.Rev > 0 && forgets.now() {
@@ -577,7 +577,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"keeps the events of what it did not put", "missing: the entry", func(b *brokenStore) {
 			apply(b, func(m *driver.Mutation) (_, _ error) {
 				if m.Keep && len(m.Put) > 0 {
-					*m = driver.Mutation{At: m.At, Events: m.Events, Keep: true}
+					*m = driver.Mutation{At: m.At, Documents: m.Documents, Events: m.Events, Keep: true}
 				}
 				return
 			})
