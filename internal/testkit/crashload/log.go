@@ -15,6 +15,8 @@ type Log struct {
 	seed  uint64
 	lanes int64 // that were begun
 	lines *lines
+
+	comparisons int // of a store that is found broken
 }
 
 const logFile = "load.jsonl"
@@ -65,7 +67,7 @@ func Open(dir string, seed uint64) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{lines: f}
+	l := &Log{lines: f, comparisons: 3}
 	if err := l.load(seed); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}

@@ -42,12 +42,9 @@ func (b *Broken) Error() string {
 	return "crashload: the store broke its word:\n\t" + strings.Join(text, "\n\t")
 }
 
-// A transaction of a process that was killed may be under way in a server still, so that
-// a second comparison sees more than the first.
-const (
-	comparisons = 3
-	untilNext   = 200 * time.Millisecond
-)
+// untilNext is the time between two comparisons: a transaction of a process that was killed may
+// be under way in a server still, so that the second one sees more than the first.
+const untilNext = 200 * time.Millisecond
 
 // Verify delivers what waits in the outbox and compares the store with the log. No load
 // may run meanwhile. It returns a [*Broken] that lists what is wrong, by lane, and other errors
@@ -61,7 +58,7 @@ func (l *Log) Verify(ctx context.Context, store Store) (Report, error) {
 		if len(v.problems) == 0 {
 			return v.report, v.noteKept()
 		}
-		if n == comparisons {
+		if n >= l.comparisons {
 			return v.report, &Broken{v.problems}
 		}
 		pause(ctx, untilNext)
