@@ -28,8 +28,8 @@ func newLog(t *testing.T, seed uint64) *Log {
 func loadFor(t *testing.T, log *Log, store Store, lines int) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	until := log.lines.count + lines
-	log.lines.grown = func(count int) {
+	until := log.count + lines
+	log.grown = func(count int) {
 		if count >= until {
 			stop()
 		}

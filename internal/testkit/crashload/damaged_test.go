@@ -11,46 +11,33 @@ import (
 )
 
 // A process may die within a line. What it began is cut off; what others wrote stays.
-func TestLines_TornEnd(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "lines")
-	for _, c := range []struct {
-		content string
-		want    []int
-	}{
-		{"", nil},
-		{"1\n2\n", []int{1, 2}},
-		{"1\n2", []int{1}},
-		{"1", nil},
-	} {
-		require.NoError(t, os.WriteFile(name, []byte(c.content), 0o600))
-		l, err := openLines(name)
+func TestOpen_TornEnd(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, logFile)
+	whole := `{"seed":4}` + "\n" + `{"lane":1,"begins":true}` + "\n"
+	for _, torn := range []string{"", "{", `{"lane":2}`} {
+		require.NoError(t, os.WriteFile(name, []byte(whole+torn), 0o600))
+		log, err := Open(dir, 1)
 		require.NoError(t, err)
-		require.Equal(t, len(c.want), l.count)
-		require.NoError(t, l.add(3, 4))
-		got, err := readLines[int](l)
+		require.Equal(t, 2, log.count)
+		require.NoError(t, log.add(outcome{Lane: 3}, outcome{Lane: 4}))
+		got, err := log.read()
 		require.NoError(t, err)
-		require.Equal(t, append(c.want, 3, 4), got)
-		require.NoError(t, l.f.Close())
+		require.Equal(t, []outcome{{Seed: 4}, {Lane: 1, Begins: true}, {Lane: 3}, {Lane: 4}}, got)
+		require.NoError(t, log.Close())
 	}
-	require.NoError(t, os.WriteFile(name, []byte("1\n{\n3\n"), 0o600))
-	l, err := openLines(name)
-	require.NoError(t, err)
-	defer l.f.Close()
-	_, err = readLines[int](l)
-	require.ErrorContains(t, err, "line 2")
-	require.Error(t, l.add(func() {}))
 }
 
 func TestOpen_BrokenFiles(t *testing.T) {
 	_, err := Open(filepath.Join(t.TempDir(), "nowhere"), 1)
 	require.Error(t, err)
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, logFile), []byte("{\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, logFile), []byte("{}\n{\n"), 0o600))
 	_, err = Open(dir, 1)
-	require.ErrorContains(t, err, "line 1")
+	require.ErrorContains(t, err, "line 2")
 
 	log := newLog(t, 1)
-	require.NoError(t, log.lines.add(outcome{Event: &delivery{Type: "no.such.event", ID: "x", Payload: []byte("{}")}}))
+	require.NoError(t, log.add(outcome{Event: &delivery{Type: "no.such.event", ID: "x", Payload: []byte("{}")}}))
 	_, err = log.Verify(t.Context(), inmem.New())
 	require.ErrorContains(t, err, "of no operation")
 }

@@ -2,10 +2,10 @@ package crashload
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -19,7 +19,7 @@ import (
 type durable struct {
 	*inmem.Store
 	mu       sync.Mutex
-	changes  *lines
+	changes  *os.File
 	versions map[string]driver.Version // of the store in memory, by tenant and number
 	counts   map[string]int            // mutations of a tenant
 	// acks is the number of changes after which one is acknowledged and not written
@@ -88,17 +88,24 @@ func openDurable(context.Context) (Store, func() error, error) {
 		d.acks = 40
 	}
 	var err error
-	if d.changes, err = openLines(filepath.Clean(os.Getenv(envChanges))); err != nil {
+	if d.changes, err = os.OpenFile(os.Getenv(envChanges), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
 		return nil, nil, err
 	}
-	all, err := readLines[written](d.changes)
-	if err != nil {
-		return nil, nil, err
+	var all []written
+	for lines := json.NewDecoder(d.changes); ; {
+		var c written
+		if err := lines.Decode(&c); err != nil { // what it was writing when it was killed
+			if err := d.changes.Truncate(lines.InputOffset()); err != nil {
+				return nil, nil, err
+			}
+			break
+		}
+		all = append(all, c)
 	}
 	for i := range all {
 		_, _ = d.make(&all[i]) // it fails where one before it was lost
 	}
-	return d, d.changes.f.Close, nil
+	return d, d.changes.Close, nil
 }
 
 // result is what a change came to.
@@ -157,7 +164,7 @@ func (d *durable) do(ctx context.Context, c written) (result, error) {
 	if d.made++; d.acks > 0 && d.made%d.acks == 0 {
 		return r, nil
 	}
-	return r, d.changes.add(c)
+	return r, json.NewEncoder(d.changes).Encode(c)
 }
 
 func (d *durable) Delete(ctx context.Context, at driver.Scope, id string, when time.Time) (bool, error) {

@@ -29,7 +29,7 @@ const writers = 8
 func (l *Log) Load(ctx context.Context, store Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := l.lines.add(outcome{Opens: true}); err != nil {
+	if err := l.add(outcome{Opens: true}); err != nil {
 		return err
 	}
 	w := &load{Log: l, store: store}
@@ -76,7 +76,7 @@ func pause(ctx context.Context, d time.Duration) {
 // lane has the store perform a new lane, up to an outcome that is not known.
 func (w *load) lane(ctx context.Context) error {
 	l := newLane(w.seed, w.begun.Add(1))
-	if err := w.lines.add(outcome{Lane: l.number, Begins: true}); err != nil {
+	if err := w.add(outcome{Lane: l.number, Begins: true}); err != nil {
 		return err
 	}
 	for l.count < laneLength {
@@ -88,13 +88,13 @@ func (w *load) lane(ctx context.Context) error {
 		if !known {
 			return nil
 		}
-		if err := w.lines.add(out); err != nil {
+		if err := w.add(out); err != nil {
 			return err
 		}
 		if !out.Refused && l.accept(op, out) != nil {
 			return nil // a broken store, which Verify finds
 		}
-		if err := w.read(ctx, l, op); err != nil {
+		if err := w.note(ctx, l, op); err != nil {
 			return err
 		}
 		pause(ctx, breath)
@@ -135,8 +135,8 @@ func countOf(ctx context.Context, store driver.Transactor, tenant string) (drive
 	return count, err
 }
 
-// read notes what a scope of the lane holds, at a version that others may have moved on from.
-func (w *load) read(ctx context.Context, l *lane, op operation) error {
+// note writes down what a scope of the lane holds, at a version that others may have moved on from.
+func (w *load) note(ctx context.Context, l *lane, op operation) error {
 	if op.reads == nil {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (w *load) read(ctx context.Context, l *lane, op operation) error {
 	if err != nil {
 		return nil
 	}
-	return w.lines.add(outcome{Lane: l.number, Reading: &reading{*op.reads, v, idsOf(entries)}})
+	return w.add(outcome{Lane: l.number, Reading: &reading{*op.reads, v, idsOf(entries)}})
 }
 
 func idsOf(entries []driver.Entry) []string {

@@ -1,9 +1,13 @@
 package crashload
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -12,11 +16,14 @@ import (
 // Log is what outlives a load, in a file: the outcomes of its operations, and the events that
 // were delivered. One Log of a directory is open at a time.
 type Log struct {
-	seed  uint64
-	lanes int64 // that were begun
-	lines *lines
+	seed        uint64
+	lanes       int64 // that were begun
+	comparisons int   // of a store that is found broken
 
-	comparisons int // of a store that is found broken
+	mu    sync.Mutex
+	f     *os.File
+	count int             // of lines
+	grown func(count int) // called after each append; nil outside of tests
 }
 
 const logFile = "load.jsonl"
@@ -63,39 +70,74 @@ type delivery struct {
 // Open opens the log in a directory, or makes one there. The seed decides what the loads
 // do; one that is there keeps its own.
 func Open(dir string, seed uint64) (*Log, error) {
-	f, err := openLines(filepath.Join(dir, logFile))
+	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{lines: f, comparisons: 3}
-	if err := l.load(seed); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
-}
-
-func (l *Log) load(seed uint64) error {
-	all, err := readLines[outcome](l.lines)
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
+	l := &Log{f: f, comparisons: 3}
+	all, err := l.read()
+	if err == nil && len(all) == 0 {
 		all = []outcome{{Seed: seed}}
-		err = l.lines.add(all[0])
+		err = l.add(all...)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
 	}
 	l.seed = all[0].Seed
 	for _, out := range all {
 		l.lanes = max(l.lanes, out.Lane)
 	}
-	return err
+	return l, nil
 }
 
 // Close closes the file.
-func (l *Log) Close() error { return l.lines.f.Close() }
+func (l *Log) Close() error { return l.f.Close() }
+
+// read returns all lines. What a process was writing when it died, and so never went on from, is
+// cut off.
+func (l *Log) read() (all []outcome, err error) {
+	content, err := os.ReadFile(l.f.Name())
+	if err != nil {
+		return nil, err
+	}
+	content = content[:bytes.LastIndexByte(content, '\n')+1]
+	for text := range bytes.Lines(content) {
+		var out outcome
+		if err := json.Unmarshal(text, &out); err != nil {
+			return nil, fmt.Errorf("crashload: line %d of the log is not readable", len(all)+1)
+		}
+		all = append(all, out)
+	}
+	l.count = len(all)
+	return all, l.f.Truncate(int64(len(content)))
+}
+
+// add appends lines together and returns when the kernel has them: by one write, which survives
+// the death of the process, not that of the machine.
+func (l *Log) add(lines ...outcome) error {
+	var text []byte
+	for _, out := range lines {
+		line, err := json.Marshal(out)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, err := l.f.Write(text); err != nil {
+		return err
+	}
+	l.count += len(lines)
+	if l.grown != nil {
+		l.grown(l.count)
+	}
+	return nil
+}
 
 // deliver writes events down.
 func (l *Log) deliver(recs []events.Record) error {
-	taken := make([]any, len(recs))
+	taken := make([]outcome, len(recs))
 	for i := range recs {
 		d, err := deliveryOf(&recs[i])
 		if err != nil {
@@ -103,7 +145,7 @@ func (l *Log) deliver(recs []events.Record) error {
 		}
 		taken[i] = outcome{Event: &d}
 	}
-	return l.lines.add(taken...)
+	return l.add(taken...)
 }
 
 func deliveryOf(r *events.Record) (delivery, error) {

@@ -88,7 +88,7 @@ func (v *verifier) run(ctx context.Context) error {
 	if err := v.drain(ctx, v.store, "", ""); err != nil {
 		return err
 	}
-	outcomes, err := v.read()
+	outcomes, err := v.readAll()
 	if err != nil {
 		return err
 	}
@@ -133,9 +133,9 @@ func (v *verifier) run(ctx context.Context) error {
 	return v.compareReadings(ctx, readings)
 }
 
-// read reads the log, and what was delivered. The same event may come twice.
-func (v *verifier) read() ([]outcome, error) {
-	all, err := readLines[outcome](v.lines)
+// readAll reads the log, and what was delivered. The same event may come twice.
+func (v *verifier) readAll() ([]outcome, error) {
+	all, err := v.read()
 	v.told, v.report.Events, v.report.Doubles = newState(), 0, 0
 	known := map[string]bool{}
 	for _, out := range all {
@@ -230,7 +230,7 @@ func (v *verifier) find(ctx context.Context, l *lane, without, with *state) (*st
 		if err := v.drain(ctx, v.store, l.tenant, l.name()); err != nil {
 			return nil, err
 		}
-		if _, err := v.read(); err != nil {
+		if _, err := v.readAll(); err != nil {
 			return nil, err
 		}
 	}
@@ -288,7 +288,7 @@ func (v *verifier) noteKept() error {
 	for tenant, s := range v.there {
 		for run, ids := range s.kept {
 			found := keptSoFar{tenant, run, len(ids), sum(strings.Join(ids, " "))}
-			if err := v.lines.add(outcome{Kept: &found}); err != nil {
+			if err := v.add(outcome{Kept: &found}); err != nil {
 				return err
 			}
 		}
