@@ -91,7 +91,7 @@ var plan = []place{
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/testkit/bridgetest", floor: 4, ours: []string{"memory", "memory/driver", "memory/inmem", "recall", "redact"}, testing: true},
 	{dir: "internal/testkit/crashload", floor: 4,
-		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
+		ours: []string{"memory/driver", "memory/inmem", "events"}},
 	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},

@@ -43,20 +43,20 @@ type Inputs struct {
 	Without []Dimension
 }
 
-// Consolidator is what is asked of an engine that consolidates (RFC 0068).
+// Consolidator is what [Derive] reads of an engine that consolidates (RFC 0068).
 type Consolidator interface {
 	// Trigger is what starts its passes.
 	Trigger() events.ConsolidationTrigger
 }
 
-// Commitments is what is asked of an engine that infers commitments (RFC 0068).
+// Commitments is what [Derive] reads of an engine that infers commitments (RFC 0068).
 type Commitments interface {
 	// Conditions are what its commitments can wait for. An engine that evaluates
 	// no predicates has time only.
 	Conditions() []events.Condition
 }
 
-// Distiller is what is asked of an engine that compacts and distils (RFC 0012,
+// Distiller is what [Derive] reads of an engine that compacts and distils (RFC 0012,
 // RFC 0062).
 type Distiller interface {
 	// TokenizerName names what counts its tokens.
@@ -68,13 +68,13 @@ type Distiller interface {
 	Retention() string
 }
 
-// Workspace is what is asked of where a host serves files (RFC 0059).
+// Workspace is what [Derive] reads of what serves the files of a host (RFC 0059).
 type Workspace interface {
 	// RendersIndex reports whether it renders the memory index when that is read.
 	RendersIndex() bool
 }
 
-// Proposals is what is asked of a store of proposals (RFC 0096).
+// Proposals is what [Derive] reads of a store of proposals (RFC 0096).
 type Proposals interface {
 	// Kinds are the kinds of artifacts that it takes.
 	Kinds() []events.ArtifactKind

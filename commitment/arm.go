@@ -54,7 +54,7 @@ const (
 	maxNameBytes = 128
 )
 
-// check refuses an arm that is not well formed by itself. It does not look at the
+// check refuses an arm that is not well formed by itself. It does not check the
 // clock.
 func (a Arm) check() error {
 	kinds := 0

@@ -26,7 +26,7 @@ const (
 	Dead State = "dead"
 )
 
-// Final reports whether nothing happens to the commitment any more.
+// Final reports whether the commitment has ended.
 func (s State) Final() bool { return s == Acknowledged || s == Lapsed || s == Dead }
 
 // Reason says why a commitment lapsed.
@@ -69,7 +69,7 @@ type Commitment struct {
 	// back if it lapsed by a merge or a supersession that is undone.
 	Canceled bool `json:"canceled,omitzero"`
 
-	// Due is when a tick has to look at it: the instant it is armed for, the end of
+	// Due is when a tick has to handle it: the instant it is armed for, the end of
 	// a lease, or the next try. Zero is never.
 	Due time.Time `json:"-"`
 	// Mark is the high-water mark: every instant up to it was claimed or passed

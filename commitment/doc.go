@@ -4,7 +4,7 @@
 // An [Engine] works over a [memory.Bank]. [Engine.Infer] asks an [Inferrer], a model or [Tagged], what the
 // entries of a ref intend, and arms it; [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or
 // the name of a predicate. The host calls [Engine.Tick] in a loop, and tells by
-// [Engine.Observe] what its predicates look like. When a commitment fires, an
+// [Engine.Observe] the state of its predicates. When a commitment fires, an
 // [Enqueuer] starts a run, which reads in memory what to do, and a commitment.fired
 // event goes out.
 //
@@ -34,7 +34,7 @@
 //     policy. There is never a backlog.
 //   - K5: a predicate fires on an edge: its state has changed, and it holds. Stale
 //     and repeated observations change nothing.
-//   - K6: before every delivery the entry is looked up again. If it was deleted, has
+//   - K6: before every delivery the entry is read once more. If it was deleted, has
 //     expired, was forgotten or superseded, the commitment lapses; if it was merged,
 //     the head of its lineage fires once for all that were. When that is undone, what
 //     recurs goes on with the next [Engine.Sweep].

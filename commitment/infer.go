@@ -26,7 +26,7 @@ type Inferrer interface {
 	Version() string
 }
 
-// Request is what an [Inferrer] looks at.
+// Request holds what an [Inferrer] reads.
 type Request struct {
 	// Entries are live entries of one ref, at most [RequestSize], redacted as memory
 	// has them.

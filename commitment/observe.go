@@ -17,14 +17,14 @@ type Observation struct {
 	// Position orders the observations of a predicate: one that is not newer than the last
 	// is dropped, so that repeating one and telling them out of order is safe.
 	Position int64
-	// State is what the predicate looked at. The engine keeps a digest of it, and only
+	// State is what the predicate was evaluated on. The engine keeps a digest of it, and only
 	// compares.
 	State []byte
 	// Holds says whether the predicate is true of that state.
 	Holds bool
 }
 
-// Observe tells the engine what a predicate looks like. It returns the ids of the commitments
+// Observe tells the engine the state of a predicate. It returns the ids of the commitments
 // that it made fire; the next tick delivers them.
 //
 // A commitment fires if its predicate holds and its state has changed since the

@@ -47,9 +47,9 @@ func (e *Engine) round(ctx context.Context) error {
 	return err
 }
 
-// Sweep tidies up the commitments of a tenant. memory.Bank.Maintain does it once a day; a host
-// whose store does not list its tenants calls it for each. It costs what the tenant has armed and
-// ended.
+// Sweep ends the commitments of a tenant whose entries are gone, and removes those that have
+// ended. memory.Bank.Maintain does it once a day; a host whose store does not list its tenants
+// calls it for each. It costs what the tenant has armed and ended.
 //
 //   - What waits for a predicate is never due by itself. It lapses if its entry is gone: it
 //     was deleted, has expired or was forgotten.

@@ -44,7 +44,7 @@ func validHostType(t Type) bool {
 	return true
 }
 
-// EventType is the host's own.
+// EventType returns the Type.
 func (p HostPayload) EventType() Type { return p.Type }
 
 // Validate checks the name, and that the JSON is well-formed. Its length is a rule for

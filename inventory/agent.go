@@ -39,7 +39,7 @@ type Agent struct {
 	Memory *capability.Model
 }
 
-// RosterEntry is a place of an agent in the host's workforce.
+// RosterEntry is a position of an agent in the host's workforce.
 type RosterEntry struct {
 	ID        string   `json:"rosterId"`
 	Persona   string   `json:"persona"`

@@ -76,10 +76,7 @@ func denseCase(rnd *rand.Rand) ([]pair, string) {
 // buffers whose memory ends with their capacity.
 func TestR2_Dense(t *testing.T) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	cases := 300
-	if long {
-		cases = 100_000
-	}
+	cases := howMany(100, 100_000)
 	in, out := newFence(t, 1<<16), newFence(t, 1<<16)
 	rnd := newRand(21)
 	for range cases {

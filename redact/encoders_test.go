@@ -202,10 +202,7 @@ func wrap(text string, width int, lineEnd string) string {
 // rest is left; also through streams.
 func TestR7_WrappedBase64(t *testing.T) {
 	rnd := newRand(43)
-	rounds := 3
-	if long {
-		rounds = 200
-	}
+	rounds := howMany(3, 200)
 	for range rounds {
 		for width := 1; width <= 80; width++ {
 			v := randomValue(rnd)
@@ -265,10 +262,7 @@ func wrappedOracle(form, text string, i int) (end int, ok bool) {
 // forms overlap, nest and nearly match.
 func TestR7_WrappedOracle(t *testing.T) {
 	rnd := newRand(44)
-	rounds := 1500
-	if long {
-		rounds = 300_000
-	}
+	rounds := howMany(750, 300_000)
 	for range rounds {
 		v := strings.Repeat([]string{"abc", "aaa", "k", "\x00\x00\x00"}[rnd.IntN(4)], 12)[:8+rnd.IntN(4)]
 		r, _ := registered(t, Config{}, []pair{{"a", v}})

@@ -20,7 +20,7 @@ func (e *Error) Is(target error) bool { return target == e || e == errZero && ta
 func (e *Error) Code() string { return e.code }
 
 // SecretFound reports whether the error tells that a text holds a secret, rather than that the
-// registry could not look.
+// registry could not search it.
 func (e *Error) SecretFound() bool { return e == ErrSecretFound }
 
 // Errors about text. Nothing of the text was returned or written.

@@ -50,10 +50,7 @@ func hexAnyCase(rnd *rand.Rand, v string) string {
 // base64, whole, cut off, overlapping and among digits that are not theirs, and looks in the
 // output for what a decoder would find.
 func TestR7_MixedEncodings(t *testing.T) {
-	rounds := 1000
-	if long {
-		rounds = 200_000
-	}
+	rounds := howMany(500, 200_000)
 	rnd := newRand(62)
 	for range rounds {
 		var pairs []pair

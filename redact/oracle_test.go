@@ -155,10 +155,7 @@ func checkLaws(t testing.TB, cfg Config, pairs []pair, text string) {
 }
 
 func TestR1R2R3_SmallAlphabets(t *testing.T) {
-	cases := 5_000
-	if long {
-		cases = 10_000_000
-	}
+	cases := howMany(1500, 10_000_000)
 	rnd := newRand(1)
 	for range cases {
 		pairs, text := smallCase(rnd)

@@ -9,6 +9,18 @@ import (
 
 var long = os.Getenv("AGENTMEMORY_LONG") == "1"
 
+// howMany says how many cases a property tries: usually, and with AGENTMEMORY_LONG=1. With -short it
+// is a fifth of what is usual.
+func howMany(usual, most int) int {
+	switch {
+	case long:
+		return most
+	case testing.Short():
+		return max(1, usual/5)
+	}
+	return usual
+}
+
 func redacted(t *testing.T, r *SecretRegistry, text string) string {
 	t.Helper()
 	out, err := r.Redact(text)

@@ -42,7 +42,7 @@ const (
 	Undo        // the undoing of such a pass
 	Distill     // a distillation
 	Compact     // a compaction
-	Infer       // intentions are looked for in entries
+	Infer       // intentions are searched for in entries
 	Tick        // commitments that are due are fired
 	Observe     // a predicate is observed
 	Sweep       // a tenant's commitments are tidied up
@@ -87,7 +87,7 @@ const (
 	Documents               // documents that were changed or removed
 	Events                  // events that were delivered or, by Emit, put into the log; by Scrub, dropped
 	Stuck                   // runs whose events the sink refused
-	Tenants                 // tenants that a round looked at, or that were dropped
+	Tenants                 // tenants that a round maintained, or that were dropped
 	Purged                  // records that were purged
 	Trimmed                 // erasures that left the ledger
 	Erased                  // entries that were forgotten

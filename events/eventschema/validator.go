@@ -25,7 +25,7 @@ func validate(name string, t events.Type, doc any) error {
 	case len(broken) == 0:
 		return nil
 	}
-	// No schema here looks into a field that it does not name, so the path has no
+	// No schema here describes a field that it does not name, so the path has no
 	// foreign name in it.
 	return &events.InvalidError{Type: t, Path: broken[0].Path, Rule: "breaks the schema's " + broken[0].Rule}
 }

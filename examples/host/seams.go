@@ -292,7 +292,7 @@ func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) er
 		if err != nil {
 			return err
 		}
-		arm := commitment.Arm{At: a.bank.Now().Add(50 * time.Millisecond)}
+		arm := commitment.Arm{At: a.bank.Now().Add(500 * time.Millisecond)}
 		if asked.Condition == events.ConditionPredicate {
 			arm = commitment.Arm{Predicate: "ticket.closed", Once: true}
 		}
@@ -377,7 +377,7 @@ func (a *api) seamTick(w http.ResponseWriter, r *http.Request, tenant string) er
 		return err
 	})
 	now = now.Add(time.Duration(1+asked.MissedTicks) * time.Minute)
-	for range 3 { // a second look fires nothing more
+	for range 3 { // a second tick fires nothing more
 		if err == nil {
 			_, err = engine.Tick(ctx)
 		}
@@ -410,7 +410,7 @@ func (h *host) firings(ctx context.Context, armed commitment.Commitment) (fired 
 	return fired, nil
 }
 
-// seamSeed stores entries. Their ids are the host's: those that are asked for stand for nothing.
+// seamSeed stores entries. Their ids are the host's: those of the request are not used.
 func (a *api) seamSeed(w http.ResponseWriter, r *http.Request, tenant string) error {
 	var asked struct {
 		MemoryRef string `json:"memoryRef"`

@@ -22,7 +22,7 @@ import (
 // A call of one of its functions has [memory.PluginTimeout] and the request's context; if it panics or
 // takes longer, the answer is internal_error.
 type Handler struct {
-	// Bank is the memory that is looked at.
+	// Bank is the memory that is shown.
 	Bank *memory.Bank
 	// Tenant tells the tenant of a request by its credentials, for example [wire.Bearer]. A
 	// *wire.Error is answered as it says; another error, or an empty tenant, with 403 forbidden.

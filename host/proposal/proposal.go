@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 )
 
-// State is where a proposal is between its making and its use.
+// State is the stage of a proposal's review.
 type State string
 
 // The states of RFC 0096.

@@ -54,7 +54,7 @@ type Config struct {
 	MaxProposals int
 }
 
-// Caller is who asks for an activation, from the host's authentication.
+// Caller is the authenticated caller of an activation.
 type Caller struct {
 	Principal string
 	Scopes    []string

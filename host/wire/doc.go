@@ -32,7 +32,7 @@
 //   - Events and discovery documents in version 2 have its names: agent.memory-consolidated,
 //     presence instead of "supported", paths without /v1.
 //   - In version 2 the id of a run is bound to its tenant wherever it stands, and an id that is
-//     bound to another tenant is refused before anybody looks for it (M1).
+//     bound to another tenant is refused before it is read (M1).
 //
 // # Concurrency
 //

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	followPause = 200 * time.Millisecond // between two looks at a log
+	followPause = 200 * time.Millisecond // between two reads of a log
 	keepAlive   = 15 * time.Second       // after so long a silence a stream says that it is there
 	writeTime   = 30 * time.Second       // a client that takes longer for an event has gone
 	longestPage = 1000
@@ -43,7 +43,7 @@ func (l timedLog) Read(ctx context.Context, tenant, runID string, from int64, li
 // or until the client goes; with bufferMs of the query each frame is a batch. Both continue behind the
 // header Last-Event-ID. All events of a run are in the modes updates and debug; another streamMode is
 // unsupported_stream_mode. status is that of the run: a stream of one that has ended does not wait. The
-// caller has looked whether there is such a run. A read of the log has memory.PluginTimeout, and a client
+// caller has checked that there is such a run. A read of the log has memory.PluginTimeout, and a client
 // has 30 seconds to take an event. An error after the first event ends the stream.
 func (e Encoder) Events(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID, status string) error {
 	if mode := r.URL.Query().Get("streamMode"); mode != "" && !servedModes.MatchString(mode) {
@@ -105,7 +105,7 @@ func (e Encoder) docs(page []events.RunEvent) ([]json.RawMessage, error) {
 // Poll answers with the events of a run behind afterSequence of the query (in version 1 also
 // lastSequence), and waits up to its timeout, 1 to 60 seconds and 30 by default, until there is one
 // or the run has ended. status is that of the run as long as its log has no terminal event. The caller
-// has looked whether there is such a run.
+// has checked that there is such a run.
 func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID, status string) error {
 	q := r.URL.Query()
 	after, err := sequence(q.Get("afterSequence"), "afterSequence", -1)
@@ -150,7 +150,7 @@ func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader,
 	})
 }
 
-// waits waits for the next look at a log; false is the end of the context.
+// waits waits for the next read of a log; false is the end of the context.
 func waits(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

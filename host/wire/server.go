@@ -252,7 +252,7 @@ func hasKnownFields(value any, t reflect.Type) bool {
 		t = t.Elem()
 	}
 	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return true // it has looked itself
+		return true // it has checked itself
 	}
 	switch v := value.(type) {
 	case []any:
@@ -321,7 +321,7 @@ func Caller(r *http.Request, tenant func(*http.Request) (string, error)) (string
 // ErrNoTenant refuses a caller who has no tenant at the host.
 var ErrNoTenant = &Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
 
-// Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens
+// Bearer returns a function that finds the tenant of a request by its bearer token (RFC 6750): tokens
 // maps each token to a tenant. A request without a token, or with another, is
 // unauthenticated. Tokens are looked up by their digests, so that how long it takes tells nothing of them.
 func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err error) {

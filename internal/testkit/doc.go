@@ -1,4 +1,3 @@
 // Package testkit holds what the tests of this tree share and no program needs, in a module of its own: kill
-// tests of stores in crashload, PostgreSQL servers in pgcluster, mutants in mutate. The program that makes
-// releases stands beside them in release, a module that requires none of this tree.
+// tests of stores in crashload, PostgreSQL servers in pgcluster, laws of bridges in bridgetest, mutants in mutate.
 package testkit

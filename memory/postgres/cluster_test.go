@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -29,9 +30,11 @@ var server struct {
 }
 
 func TestMain(m *testing.M) {
-	crashload.Child(openForLoad)
-	crashload.ChildLog(openLogForLoad) // does not return in the process that is to be killed
-	worker()                           // nor does this, in a process of its own
+	crashload.Child(openForLoad) // does not return in the process that is to be killed
+	worker()                     // nor does this, in a process of its own
+	if os.Getenv("AGENTMEMORY_WHOLE") != "1" && os.Getenv("AGENTMEMORY_LONG") != "1" {
+		flag.Set("test.short", "true") // all sizes of the kit take an hour
+	}
 	code := m.Run()
 	for _, pool := range databases.free {
 		pool.Close()

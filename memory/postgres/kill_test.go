@@ -10,7 +10,6 @@ import (
 
 	"github.com/openwop/agentmemory/internal/testkit/crashload"
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 const (
@@ -19,7 +18,7 @@ const (
 )
 
 // openForLoad opens the store as a host does: with a pool that waits for the disk.
-func openForLoad(ctx context.Context) (driver.Adapter, func() error, error) {
+func openForLoad(ctx context.Context) (crashload.Store, func() error, error) {
 	pool, err := pgxpool.New(ctx, os.Getenv(envLoad))
 	if err != nil {
 		return nil, nil, err
@@ -40,9 +39,10 @@ func rounds(short int) int {
 	return short
 }
 
-// What was acknowledged outlives its process, and nothing is there by half. Row security
-// is on, so that the load is also a proof that everything works under it.
-func TestM8_KilledWriters(t *testing.T) {
+// What was acknowledged outlives its process, and nothing is there by half; the events that
+// were kept of a run are there under their numbers. Row security is on, so that the load is also
+// a proof that everything works under it.
+func TestM8E3_KilledWriters(t *testing.T) {
 	key := "role"
 	if pooled() {
 		key = "user"
@@ -54,39 +54,8 @@ func TestM8_KilledWriters(t *testing.T) {
 	require.NoError(t, load.Run(t.Context()))
 }
 
-func openLogForLoad(ctx context.Context) (driver.EventKeeper, func() error, error) {
-	store, shut, err := openForLoad(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return store.(*Store), shut, nil
-}
-
-// E3: of a run's events in the database what was acknowledged is there, under its number,
-// when its process is killed, and an entry if and only if its events are. Row
-// security is on.
-func TestE3_KilledKeptEvents(t *testing.T) {
-	key := "role"
-	if pooled() {
-		key = "user"
-	}
-	t.Setenv(envLoad, with(secureDatabase(t), key, hostRole))
-	t.Setenv(envSecure, "1")
-	load := crashload.LogRounds{Dir: t.TempDir(), Seed: 1, N: rounds(3), Open: openLogForLoad}
-	load.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
-	require.NoError(t, load.Run(t.Context()))
-}
-
 // The same when the server dies.
-func TestE3_KeptEventsOfAKilledServer(t *testing.T) {
-	load := crashload.LogRounds{Dir: t.TempDir(), Seed: 2, N: rounds(2), Open: openLogForLoad}
-	load.Strike = mortalServer(t)
-	load.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
-	require.NoError(t, load.Run(t.Context()))
-}
-
-// What was acknowledged outlives the server, too.
-func TestM8_KilledServer(t *testing.T) {
+func TestM8E3_KilledServer(t *testing.T) {
 	load := crashload.Rounds{Dir: t.TempDir(), Seed: 2, N: rounds(3), Open: openForLoad}
 	load.Strike = mortalServer(t)
 	load.Seen = func(round int, r crashload.Report) { t.Logf("round %d: %+v", round+1, r) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,22 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/internal/testkit/crashload"
-	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 const envFile = "AGENTMEMORY_SQLITE_FILE"
 
-func openUnderLoad(ctx context.Context) (driver.Adapter, func() error, error) {
-	db, err := sqlite.Open(ctx, os.Getenv(envFile), sqlite.Options{})
-	if err != nil {
-		return nil, nil, err
-	}
-	return db.Memory(), db.Close, nil
-}
-
-// openLogUnderLoad opens the file behind a frame of its log that a crash has torn.
-func openLogUnderLoad(ctx context.Context) (driver.EventKeeper, func() error, error) {
+// openUnderLoad opens the file behind a frame of its log that a crash has torn.
+func openUnderLoad(ctx context.Context) (crashload.Store, func() error, error) {
 	if wal, err := os.OpenFile(os.Getenv(envFile)+"-wal", os.O_APPEND|os.O_WRONLY, 0); err == nil {
 		_, err = wal.Write(bytes.Repeat([]byte("torn"), 700))
 		if err = errors.Join(err, wal.Close()); err != nil {
@@ -39,18 +31,6 @@ func openLogUnderLoad(ctx context.Context) (driver.EventKeeper, func() error, er
 		return nil, nil, err
 	}
 	return db.Memory(), db.Close, nil
-}
-
-// E3: of a run's events in the database what was acknowledged is there after kill -9, under
-// its number, and an event of a mutation if and only if its entry is.
-func TestE3_KilledKeptEvents(t *testing.T) {
-	rounds := crashload.LogRounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openLogUnderLoad}
-	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		rounds.N = 60
-	}
-	t.Setenv(envFile, filepath.Join(rounds.Dir, "memory.db"))
-	rounds.Seen = func(round, events int) { t.Logf("round %d: %d events", round+1, events) }
-	require.NoError(t, rounds.Run(t.Context()))
 }
 
 // putsOfDead is how many entries putAndDie puts.
@@ -77,7 +57,6 @@ var children = map[string]func(ctx context.Context, file string) error{
 
 func TestMain(m *testing.M) {
 	crashload.Child(openUnderLoad)
-	crashload.ChildLog(openLogUnderLoad)
 	for name, act := range children {
 		if file := os.Getenv(name); file != "" {
 			if err := act(context.Background(), file); err != nil {
@@ -87,11 +66,15 @@ func TestMain(m *testing.M) {
 			os.Exit(0)
 		}
 	}
+	if os.Getenv("AGENTMEMORY_WHOLE") != "1" && os.Getenv("AGENTMEMORY_LONG") != "1" {
+		flag.Set("test.short", "true") // all sizes of the kit take an hour
+	}
 	os.Exit(m.Run())
 }
 
-// What was acknowledged is there after kill -9, whole, and nothing fires twice.
-func TestM8_Kill(t *testing.T) {
+// What was acknowledged is there after kill -9, whole, and so are the events that were kept of
+// a run, under their numbers.
+func TestM8E3_Kill(t *testing.T) {
 	rounds := crashload.Rounds{Dir: t.TempDir(), Seed: 1, N: 4, Open: openUnderLoad}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		rounds.N = 60

@@ -3,14 +3,13 @@ package crashload
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
@@ -20,9 +19,9 @@ import (
 type durable struct {
 	*inmem.Store
 	mu       sync.Mutex
-	changes  *lines
-	versions map[place]driver.Version // of the store in memory, by the number of it
-	counts   map[string]int           // mutations of a tenant
+	changes  *os.File
+	versions map[string]driver.Version // of the store in memory, by tenant and number
+	counts   map[string]int            // mutations of a tenant
 	// acks is the number of changes after which one is acknowledged and not written
 	// down; 0 for none.
 	acks, made int
@@ -31,7 +30,7 @@ type durable struct {
 // written is a line of the file.
 type written struct {
 	Tenant    string
-	Scope     memory.Scope
+	Scope     driver.Scope
 	ID        string
 	At        time.Time
 	Mutation  *driver.Mutation
@@ -51,18 +50,18 @@ type whole struct {
 }
 
 type placed struct {
-	Scope memory.Scope
+	Scope driver.Scope
 	Entry whole
 }
 
 func (c *written) setEvents(recs []events.Record) {
-	for _, r := range recs {
-		payload, err := json.Marshal(r.Payload)
+	for i := range recs {
+		d, err := deliveryOf(&recs[i])
 		if err != nil {
 			panic(err)
 		}
-		c.Events = append(c.Events, delivery{r.Tenant, r.RunID, r.ID, r.Payload.EventType(), payload})
-		c.EventTime = append(c.EventTime, r.Time)
+		c.Events = append(c.Events, d)
+		c.EventTime = append(c.EventTime, recs[i].Time)
 	}
 }
 
@@ -83,23 +82,30 @@ const (
 	envLoses   = "AGENTMEMORY_CRASHLOAD_LOSES"   // set: one change in so many is lost
 )
 
-func openDurable(context.Context) (driver.Adapter, func() error, error) {
-	d := &durable{Store: inmem.New(), versions: map[place]driver.Version{}, counts: map[string]int{}}
+func openDurable(context.Context) (Store, func() error, error) {
+	d := &durable{Store: inmem.New(), versions: map[string]driver.Version{}, counts: map[string]int{}}
 	if os.Getenv(envLoses) != "" {
 		d.acks = 40
 	}
 	var err error
-	if d.changes, err = openLines(filepath.Clean(os.Getenv(envChanges))); err != nil {
+	if d.changes, err = os.OpenFile(os.Getenv(envChanges), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600); err != nil {
 		return nil, nil, err
 	}
-	all, err := readLines[written](d.changes)
-	if err != nil {
-		return nil, nil, err
+	var all []written
+	for lines := json.NewDecoder(d.changes); ; {
+		var c written
+		if err := lines.Decode(&c); err != nil { // what it was writing when it was killed
+			if err := d.changes.Truncate(lines.InputOffset()); err != nil {
+				return nil, nil, err
+			}
+			break
+		}
+		all = append(all, c)
 	}
 	for i := range all {
 		_, _ = d.make(&all[i]) // it fails where one before it was lost
 	}
-	return d, d.changes.f.Close, nil
+	return d, d.changes.Close, nil
 }
 
 // result is what a change came to.
@@ -117,7 +123,7 @@ func (d *durable) make(c *written) (r result, err error) {
 		m := *c.Mutation
 		m.Events = c.events()
 		for _, p := range c.Puts {
-			m.Put = append(m.Put, driver.Placed{Scope: p.Scope, Entry: memory.Entry(p.Entry)})
+			m.Put = append(m.Put, driver.Placed{Scope: p.Scope, Entry: driver.Entry(p.Entry)})
 		}
 		r.applied, err = d.Store.Apply(ctx, c.Tenant, m)
 		if err == nil && r.applied.Version != "" {
@@ -138,11 +144,11 @@ func (d *durable) make(c *written) (r result, err error) {
 // again.
 func (d *durable) counted(tenant string, v driver.Version) driver.Version {
 	d.counts[tenant]++
-	d.versions[place{tenant, number(d.counts[tenant])}] = v
+	d.versions[tenant+number(d.counts[tenant])] = v
 	return driver.Version(number(d.counts[tenant]))
 }
 
-func number(n int) string { return runOf(int64(n)) }
+func number(n int) string { return fmt.Sprint("v", n) }
 
 // do makes a change and writes it down.
 func (d *durable) do(ctx context.Context, c written) (result, error) {
@@ -158,10 +164,10 @@ func (d *durable) do(ctx context.Context, c written) (result, error) {
 	if d.made++; d.acks > 0 && d.made%d.acks == 0 {
 		return r, nil
 	}
-	return r, d.changes.add(c)
+	return r, json.NewEncoder(d.changes).Encode(c)
 }
 
-func (d *durable) Delete(ctx context.Context, at memory.Scope, id string, when time.Time) (bool, error) {
+func (d *durable) Delete(ctx context.Context, at driver.Scope, id string, when time.Time) (bool, error) {
 	r, err := d.do(ctx, written{Scope: at, ID: id, At: when, Delete: true})
 	return r.hit, err
 }
@@ -182,6 +188,11 @@ func (d *durable) Delivered(ctx context.Context, recs []events.Record) error {
 	var c written
 	c.setEvents(recs)
 	_, err := d.do(ctx, c)
+	return err
+}
+
+func (d *durable) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
+	_, err := d.Apply(ctx, s.Tenant, driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}})
 	return err
 }
 
@@ -238,13 +249,13 @@ func (d *durable) Version(_ context.Context, tenant string) (driver.Version, err
 func (d *durable) of(ctx context.Context, tenant string, v driver.Version) (driver.Version, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.versions[place{tenant, string(v)}]; ok {
+	if known, ok := d.versions[tenant+string(v)]; ok {
 		return known, nil
 	}
-	return "", memory.ErrSnapshotUnavailable
+	return "", driver.ErrSnapshotUnavailable
 }
 
-func (d *durable) List(ctx context.Context, at memory.Scope, q driver.Query) ([]memory.Entry, error) {
+func (d *durable) List(ctx context.Context, at driver.Scope, q driver.Query) ([]driver.Entry, error) {
 	if q.Version != "" {
 		v, err := d.of(ctx, at.Tenant, q.Version)
 		if err != nil {

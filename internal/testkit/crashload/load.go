@@ -3,95 +3,65 @@ package crashload
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/rand/v2"
-	"strings"
+	"iter"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Load works on a store until ctx is done, by some ten goroutines, and writes down
-// what it does. What the store refuses or fails at is written down too and does not stop
-// it, so that it goes on when a server has come back. It returns an error if there is
+// Store is what is put under load.
+type Store interface {
+	driver.Versioned
+	driver.Scheduler
+	driver.EventKeeper
+}
+
+// writers is how many lanes are written at once.
+const writers = 8
+
+// Load works on a store until ctx is done, and writes down what it answers. An error of the
+// store ends a lane, whose last operation may have taken place or not, and another one begins,
+// so that the load goes on when a server has come back. It returns an error if there is
 // something wrong with the load itself.
-func (l *Log) Load(ctx context.Context, store driver.Adapter) error {
-	h, err := l.host(store)
-	if err != nil {
-		return err
-	}
-	begun, err := l.intend(l.journal, note{What: open})
-	if err != nil {
-		return err
-	}
-	ops, err := l.journal.operations()
-	if err != nil {
-		return err
-	}
+func (l *Log) Load(ctx context.Context, store Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	if err := l.add(outcome{Opens: true}); err != nil {
+		return err
+	}
+	w := &load{Log: l, store: store}
+	w.begun.Store(l.lanes)
 	var wg sync.WaitGroup
-	var once sync.Once
-	var broken error
-	count := 0
-	work := func(tenant string, step func(*worker, context.Context) error) {
-		w := &worker{
-			host: h, tenant: tenant, name: fmt.Sprintf("%d-%d", begun.N, count),
-			rng: rand.New(rand.NewPCG(l.seed, uint64(begun.N)<<8+uint64(count))),
+	failed := make([]error, writers+1)
+	for i := range failed {
+		step := w.lane
+		if i == writers {
+			step = w.relay
 		}
-		count++
 		wg.Go(func() {
-			if err := w.loop(ctx, step); err != nil {
-				once.Do(func() { broken = err })
-				stop()
+			for ctx.Err() == nil && failed[i] == nil {
+				failed[i] = step(ctx)
+				pause(ctx, breath)
 			}
+			stop()
 		})
 	}
-	for i, tenant := range tenants {
-		passes := &passWorker{distills: i == 0}
-		for _, op := range ops {
-			if (op.What == consolidate || op.What == distil) && op.outcome != done && op.Tenant == tenant {
-				passes.left = append(passes.left, op.note)
-			}
-		}
-		work(tenant, (&putWorker{}).step)
-		work(tenant, (&batchWorker{}).step)
-		work(tenant, passes.step)
-		work(tenant, (&armWorker{}).step)
-		work(tenant, tick)
-	}
-	work("", relay)
 	wg.Wait()
-	return broken
+	l.lanes = w.begun.Load()
+	return errors.Join(failed...)
 }
 
-// worker is one goroutine of a load.
-type worker struct {
-	*host
-	tenant string
-	name   string // not that of any other, in this load or another
-	rng    *rand.Rand
-	refs   int
+type load struct {
+	*Log
+	store Store
+	begun atomic.Int64
 }
 
-// loop repeats a step, and waits a little where it fails.
-func (w *worker) loop(ctx context.Context, step func(*worker, context.Context) error) error {
-	for ctx.Err() == nil {
-		err := step(w, ctx)
-		if broken := (brokenLoad{}); errors.As(err, &broken) {
-			return broken
-		}
-		if err != nil {
-			pause(ctx, 5*time.Millisecond)
-		}
-	}
-	return nil
-}
-
-// breath is the unit of what workers wait between two steps, so that each has its share
-// of a fast store.
+// breath is what the load waits after an error, and between two steps, so that each of its
+// goroutines has its share of a fast store.
 const breath = time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) {
@@ -103,49 +73,116 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// do is an operation with its lines in the journal, by a job that has its number.
-func (w *worker) do(n note, act func(*memory.Job, note) error) error {
-	n.Tenant = w.tenant
-	return w.perform(w.journal, n, w.byJob(act))
-}
-
-func (w *worker) byJob(act func(*memory.Job, note) error) func(note) (note, error) {
-	return func(n note) (note, error) {
-		job, err := w.job(n)
+// lane has the store perform a new lane, up to an outcome that is not known.
+func (w *load) lane(ctx context.Context) error {
+	l := newLane(w.seed, w.begun.Add(1))
+	if err := w.add(outcome{Lane: l.number, Begins: true}); err != nil {
+		return err
+	}
+	for l.count < laneLength {
+		op, err := l.next()
 		if err != nil {
-			return note{}, err
+			return err
 		}
-		return note{}, act(job, n)
+		out, known := w.perform(ctx, l, op)
+		if !known {
+			return nil
+		}
+		if err := w.add(out); err != nil {
+			return err
+		}
+		if !out.Refused && l.accept(op, out) != nil {
+			return nil // a broken store, which Verify finds
+		}
+		if err := w.note(ctx, l, op); err != nil {
+			return err
+		}
+		pause(ctx, breath)
 	}
+	return nil
 }
 
-// text is what the i-th entry of an operation says. The first is about the subject.
-func (w *worker) text(n note, i int) string {
-	if i > 0 {
-		n.Subject = ""
+// perform gives an operation to the store.
+func (w *load) perform(ctx context.Context, l *lane, op operation) (out outcome, known bool) {
+	m := l.ours(op)
+	if op.counted {
+		count, err := countOf(ctx, w.store, l.tenant)
+		if err != nil {
+			return out, false
+		}
+		n, _ := strconv.Atoi(string(count.Value))
+		count.Value = strconv.AppendInt(nil, int64(n)+1, 10)
+		m.Documents = append(m.Documents, driver.DocumentSwap{Document: count})
 	}
-	return fmt.Sprintf("Note %d.%d: %x", n.N, i, w.rng.Uint64()) + about(n.Subject)
-}
-
-const aboutWord = " about "
-
-// about names a subject in a text, so that it can be told whether it was forgotten.
-func about(subject string) string {
-	if subject == "" {
-		return "."
+	hit, made, err := perform(ctx, w.store, l.tenant, op, m)
+	out = outcome{Lane: l.number, Refused: errors.Is(err, driver.ErrConflict)}
+	if err == nil {
+		out.Hit, out.Revs = hit, made.Revs[:min(len(made.Revs), len(op.Documents))]
 	}
-	return aboutWord + subject + "."
+	return out, err == nil || out.Refused
 }
 
-// subjectOf is what a text is about; empty for nothing.
-func subjectOf(text string) string {
-	_, rest, _ := strings.Cut(text, aboutWord)
-	subject, _, _ := strings.Cut(rest, ".")
-	return subject
+// countKind is the document in which the lanes of a tenant count operations together.
+const countKind = "load/count"
+
+// countOf returns the count of a tenant, with its revision.
+func countOf(ctx context.Context, store driver.Transactor, tenant string) (driver.Document, error) {
+	count := driver.Document{Scope: driver.Scope{Tenant: tenant}, Kind: countKind, Key: "operations"}
+	found, err := gather(store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Kind: countKind}))
+	if len(found) > 0 {
+		count = found[0]
+	}
+	return count, err
 }
 
-// ref is a new name.
-func (w *worker) ref(kind string) string {
-	w.refs++
-	return fmt.Sprintf("%s-%s-%d", kind, w.name, w.refs)
+// note writes down what a scope of the lane holds, at a version that others may have moved on from.
+func (w *load) note(ctx context.Context, l *lane, op operation) error {
+	if op.reads == nil {
+		return nil
+	}
+	v, err := w.store.Version(ctx, l.tenant)
+	if err != nil {
+		return nil
+	}
+	entries, err := w.store.List(ctx, *op.reads, driver.Query{Version: v})
+	if err != nil {
+		return nil
+	}
+	return w.add(outcome{Lane: l.number, Reading: &reading{*op.reads, v, idsOf(entries)}})
+}
+
+func idsOf(entries []driver.Entry) []string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	return ids
+}
+
+// relay gives the events that wait to the sink.
+func (w *load) relay(ctx context.Context) error { return w.drain(ctx, w.store, "", "") }
+
+// drain gives the events that wait, of a run or of all, to the sink. It returns an error of the
+// sink: what the store fails at comes later.
+func (l *Log) drain(ctx context.Context, store Store, tenant, run string) error {
+	recs, err := gather(store.Undelivered(ctx, tenant, run))
+	if err != nil || len(recs) == 0 {
+		return nil
+	}
+	if err := l.deliver(recs); err != nil {
+		return err
+	}
+	_ = store.Delivered(ctx, recs)
+	return nil
+}
+
+// gather collects what is yielded.
+func gather[T any](seq iter.Seq2[T, error]) (all []T, err error) {
+	for v, err := range seq {
+		if err != nil {
+			return all, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
 }

@@ -11,12 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // EnvDir tells a process that it is the child of a [Rounds], and where its log is.
 const EnvDir = "AGENTMEMORY_CRASHLOAD_DIR"
+
+// Opener opens the store that is put under load, over the same data each time. Shut, if it is
+// not nil, closes what was opened.
+type Opener func(ctx context.Context) (store Store, shut func() error, err error)
 
 // Rounds kill a load over and over, on the same data, and verify after each time.
 type Rounds struct {
@@ -67,7 +69,7 @@ func (r Rounds) Run(ctx context.Context) error {
 
 // round is one life of a child.
 func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
-	c, err := startChild(ctx, EnvDir, r.Dir, r.Env)
+	c, err := r.start(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,7 @@ func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 }
 
 func (r Rounds) verify(ctx context.Context) (report Report, err error) {
-	err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store driver.Adapter) (err error) {
+	err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store Store) (err error) {
 		report, err = log.Verify(ctx, store)
 		return err
 	})
@@ -90,7 +92,7 @@ func (r Rounds) verify(ctx context.Context) (report Report, err error) {
 }
 
 // with opens the log of a directory and the store for as long as something is done.
-func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Log, driver.Adapter) error) error {
+func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Log, Store) error) error {
 	log, err := Open(dir, seed)
 	if err != nil {
 		return err
@@ -111,17 +113,17 @@ type child struct {
 	stdin  io.Closer // its end ends the load
 	output bytes.Buffer
 	done   chan struct{}
-	file   string // of the journal
+	file   string // of the log
 }
 
-// startChild starts this binary again, with the directory of its log in a variable.
-func startChild(ctx context.Context, variable, dir string, env []string) (*child, error) {
+// start starts this binary again.
+func (r Rounds) start(ctx context.Context) (*child, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(dir, journalFile)}
-	c.cmd.Env = append(append(os.Environ(), env...), variable+"="+dir)
+	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(r.Dir, logFile)}
+	c.cmd.Env = append(append(os.Environ(), r.Env...), EnvDir+"="+r.Dir)
 	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func startChild(ctx context.Context, variable, dir string, env []string) (*child
 	return c, nil
 }
 
-// Bounds of how far the journal grows in a part of a round, and of the moment after
+// Bounds of how far the log grows in a part of a round, and of the moment after
 // that, which is not to be that of a line.
 const (
 	leastGrowth = 2 << 10
@@ -178,14 +180,7 @@ func (c *child) kill() {
 // or until its parent is gone. It returns at once in any other process, and never in
 // this one.
 func Child(open Opener) {
-	runChild(EnvDir, func(ctx context.Context, dir string) error {
-		return with(ctx, dir, 0, open, func(log *Log, store driver.Adapter) error { return log.Load(ctx, store) })
-	})
-}
-
-// runChild does what a process is to do that has a directory in the variable.
-func runChild(variable string, load func(ctx context.Context, dir string) error) {
-	dir := os.Getenv(variable)
+	dir := os.Getenv(EnvDir)
 	if dir == "" {
 		return
 	}
@@ -194,7 +189,7 @@ func runChild(variable string, load func(ctx context.Context, dir string) error)
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		stop()
 	}()
-	if err := load(ctx, dir); err != nil {
+	if err := with(ctx, dir, 0, open, func(log *Log, store Store) error { return log.Load(ctx, store) }); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -8,9 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // envOpener says which stores the child opens.
@@ -19,16 +16,12 @@ const envOpener = "AGENTMEMORY_CRASHLOAD_OPENER"
 var openers = map[string]Opener{
 	"durable":   openDurable,
 	"forgetful": openForgetful,
-	"broken": func(context.Context) (driver.Adapter, func() error, error) {
+	"broken": func(context.Context) (Store, func() error, error) {
 		return nil, nil, errors.New("no database")
-	},
-	"lacking": func(context.Context) (driver.Adapter, func() error, error) {
-		return struct{ driver.Adapter }{inmem.New()}, nil, nil
 	},
 }
 
 func TestMain(m *testing.M) {
-	ChildLog(openDurableLog)
 	Child(openers[os.Getenv(envOpener)])
 	os.Exit(m.Run())
 }
@@ -83,7 +76,6 @@ func TestRounds_Strike(t *testing.T) {
 
 func TestRounds_ChildrenThatFail(t *testing.T) {
 	require.ErrorContains(t, rounds(t, "broken", 1).Run(t.Context()), "no database")
-	require.ErrorContains(t, rounds(t, "lacking", 1).Run(t.Context()), "needs a driver.Versioned")
 	r := rounds(t, "durable", 1)
 	r.Dir = filepath.Join(r.Dir, "nowhere")
 	require.Error(t, r.Run(t.Context()))

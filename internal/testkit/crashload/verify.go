@@ -2,26 +2,29 @@ package crashload
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Report tells what a [Log.Verify] has looked at, so that a test can see that there was
+// Report tells what a [Log.Verify] has compared, so that a test can see that there was
 // something.
 type Report struct {
 	Loads        int // that were begun
+	Lanes        int
 	Acknowledged int // operations
+	Refused      int
 	Unknown      int // operations that may have taken place or not
-	Entries      int // in any state
-	Documents    int
+	Things       int // entries, documents, kept events and others that are there
 	Events       int // delivered, each counted once
 	Doubles      int // deliveries of events that had been delivered
-	Firings      int // of commitments
-	Archives     int // that were loaded
+	Readings     int // of versions
 }
 
 // Broken is what [Log.Verify] returns for a store that did not keep what it had
@@ -39,121 +42,288 @@ func (b *Broken) Error() string {
 	return "crashload: the store broke its word:\n\t" + strings.Join(text, "\n\t")
 }
 
-// A transaction of a process that was killed may be under way in a server still, so that
-// a second look sees more than the first.
-const (
-	looks     = 3
-	untilNext = 200 * time.Millisecond
-)
+// untilNext is the time between two comparisons: a transaction of a process that was killed may
+// be under way in a server still, so that the second one sees more than the first.
+const untilNext = 200 * time.Millisecond
 
 // Verify delivers what waits in the outbox and compares the store with the log. No load
-// may run meanwhile. It returns a [*Broken] that lists what is wrong, by operation of
-// the log, and other errors if it could not look.
-func (l *Log) Verify(ctx context.Context, store driver.Adapter) (Report, error) {
-	h, err := l.host(store)
-	if err != nil {
-		return Report{}, err
-	}
-	for look := 1; ; look++ {
-		v := &verifier{host: h}
+// may run meanwhile. It returns a [*Broken] that lists what is wrong, by lane, and other errors
+// if it could not compare.
+func (l *Log) Verify(ctx context.Context, store Store) (Report, error) {
+	for n := 1; ; n++ {
+		v := &verifier{Log: l, store: store}
 		if err := v.run(ctx); err != nil {
 			return v.report, err
 		}
 		if len(v.problems) == 0 {
-			return v.report, nil
+			return v.report, v.noteKept()
 		}
-		if look == looks {
+		if n >= l.comparisons {
 			return v.report, &Broken{v.problems}
 		}
-		pause(ctx, l.untilNext)
+		pause(ctx, untilNext)
 	}
 }
 
-// verifier is one look.
+// verifier is one comparison.
 type verifier struct {
-	*host
+	*Log
+	store    Store
 	report   Report
 	problems []string
 
-	ops       []*operation
-	byNumber  map[int64]*operation
-	mutations []*operation
-	made      map[*operation]bool     // mutations that took place
-	restored  map[driver.Located]bool // by any mutation, or perhaps never ended
-	forgotten map[place]bool          // subjects whose forgetting was acknowledged
-	starts    map[place][]start       // by commitment
-
-	records    map[driver.Located]memory.Record
-	documents  map[docName]driver.Document
-	changes    map[docName][]change // that were intended
-	deliveries map[eventName][]delivery
+	there  map[string]*state // by tenant
+	told   *state            // what was delivered, of all tenants
+	counts map[string]*bounds
 }
 
-// place is an id of a tenant, or a subject, or a path.
-type place struct{ tenant, id string }
+// bounds are what the count of a tenant may be.
+type bounds struct{ least, most int }
 
-type eventName struct{ tenant, run, id string }
-
-func (d *delivery) name() eventName { return eventName{d.Tenant, d.Run, d.ID} }
-
-func (v *verifier) wrong(op *operation, format string, args ...any) {
-	v.problems = append(v.problems, fmt.Sprintf("operation %d (%s): ", op.N, op.What)+fmt.Sprintf(format, args...))
-}
-
-// astray is wrong with something that belongs to no operation.
-func (v *verifier) astray(format string, args ...any) {
+func (v *verifier) wrong(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Sprintf(format, args...))
 }
 
 func (v *verifier) run(ctx context.Context) error {
-	if _, err := v.bank.Maintain(ctx); err != nil { // what it changes is in the log, too
+	if err := v.drain(ctx, v.store, "", ""); err != nil {
 		return err
 	}
-	if err := v.readLog(); err != nil {
+	outcomes, err := v.readAll()
+	if err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{
-		v.readRecords, v.readDocuments, v.readDeliveries, v.checkDue, v.checkVersions, v.checkArchives, v.checkCommitments,
-	} {
-		if err := step(ctx); err != nil {
+	v.there, v.counts = map[string]*state{}, map[string]*bounds{}
+	for _, tenant := range tenants {
+		if v.there[tenant], err = stateOf(ctx, v.store, tenant); err != nil {
+			return err
+		}
+		v.counts[tenant] = &bounds{}
+	}
+	lanes, readings := map[int64][]outcome{}, []*reading{}
+	for _, out := range outcomes {
+		switch {
+		case out.Opens:
+			v.report.Loads++
+		case out.Begins:
+			lanes[out.Lane] = nil
+		case out.Reading != nil:
+			readings = append(readings, out.Reading)
+		case out.Kept != nil:
+			v.compareKept(out.Kept)
+		case out.Lane > 0:
+			lanes[out.Lane] = append(lanes[out.Lane], out)
+		}
+	}
+	v.report.Lanes = len(lanes)
+	for _, number := range slices.Sorted(maps.Keys(lanes)) {
+		if err := v.compare(ctx, newLane(v.seed, number), lanes[number]); err != nil {
 			return err
 		}
 	}
-	v.checkEntries()
-	v.checkMutations()
-	v.checkDocuments()
-	v.checkEvents()
+	for _, s := range append(slices.Collect(maps.Values(v.there)), v.told) {
+		for of, lines := range s.lines {
+			if number, _ := strconv.ParseInt(strings.TrimPrefix(of, lanePrefix), 10, 64); number == 0 || number > v.lanes {
+				v.wrong("this is there, and of no operation: %s", lines[0])
+			}
+		}
+	}
+	if err := v.compareCounts(ctx); err != nil {
+		return err
+	}
+	return v.compareReadings(ctx, readings)
+}
+
+// readAll reads the log, and what was delivered. The same event may come twice.
+func (v *verifier) readAll() ([]outcome, error) {
+	all, err := v.read()
+	v.told, v.report.Events, v.report.Doubles = newState(), 0, 0
+	known := map[string]bool{}
+	for _, out := range all {
+		switch {
+		case out.Event == nil:
+		case known[out.Event.line()]:
+			v.report.Doubles++
+		default:
+			known[out.Event.line()] = true
+			v.report.Events++
+			v.told.add(out.Event.ID, "%s", out.Event.line())
+		}
+	}
+	return all, err
+}
+
+// compare makes the operations of a lane again, and compares what they come to with what is
+// there: without the operation after the last outcome, or with all of it.
+func (v *verifier) compare(ctx context.Context, l *lane, outcomes []outcome) error {
+	counted := 0
+	for _, out := range outcomes {
+		op, err := l.next()
+		if err != nil {
+			return err
+		}
+		if out.Refused {
+			v.report.Refused++
+			continue
+		}
+		if err := l.accept(op, out); err != nil {
+			v.wrong("operation %d of %s: %v", l.count, l.name(), err)
+			return nil
+		}
+		v.report.Acknowledged++
+		if op.counted {
+			counted++
+		}
+	}
+	without, err := l.state(ctx)
+	if err != nil {
+		return err
+	}
+	with, last := without, operation{}
+	if l.count < laneLength {
+		v.report.Unknown++
+		if last, err = l.next(); err != nil {
+			return err
+		}
+		if _, _, err := perform(ctx, l.model, l.tenant, last, last.Mutation); err != nil {
+			last = operation{} // the store refuses it, too
+		} else if with, err = l.state(ctx); err != nil {
+			return err
+		}
+	}
+	found, err := v.find(ctx, l, without, with)
+	if err != nil || found == nil {
+		return err
+	}
+	count := v.counts[l.tenant]
+	count.least, count.most = count.least+counted, count.most+counted
+	switch same := slices.Equal(with.of(l), without.of(l)); {
+	case !last.counted:
+	case same: // it cannot be told whether it took place
+		count.most++
+	case found == with:
+		count.least, count.most = count.least+1, count.most+1
+	}
+	for name, rev := range found.revs {
+		if given, known := l.revs[rev]; known && given != v.there[l.tenant].revs[name] {
+			v.wrong("after operation %d of %s: the document %s %s has another revision than it was given", l.count, l.name(), name.kind, name.key)
+		}
+	}
 	return nil
 }
 
-// readLog reads the journal, the mutations and the queue.
-func (v *verifier) readLog() (err error) {
-	if v.ops, err = v.journal.operations(); err != nil {
-		return err
-	}
-	if v.mutations, err = v.Log.mutations.operations(); err != nil {
-		return err
-	}
-	v.byNumber, v.forgotten = map[int64]*operation{}, map[place]bool{}
-	for _, op := range v.ops {
-		v.byNumber[op.N] = op
-		switch {
-		case op.What == open:
-			v.report.Loads++
-		case op.outcome == done:
-			v.report.Acknowledged++
-		case op.unknown():
-			v.report.Unknown++
+// find returns that one of two states which the store has of the lane, or nil after it told
+// what is wrong. What a process that died was handed to deliver may be hidden for a while, but
+// never from a query for one run.
+func (v *verifier) find(ctx context.Context, l *lane, without, with *state) (*state, error) {
+	for asked := false; ; asked = true {
+		there := slices.Sorted(slices.Values(slices.Concat(v.there[l.tenant].lines[l.name()], v.told.lines[l.name()])))
+		for _, s := range []*state{with, without} { // revisions of the last operation are not known
+			if slices.Equal(there, s.of(l)) {
+				v.report.Things += len(there)
+				return s, nil
+			}
 		}
-		if op.What == forget && op.outcome == done {
-			v.forgotten[place{op.Tenant, op.Subject}] = true
+		if asked {
+			v.differ(l, there, without, with)
+			return nil, nil
+		}
+		if err := v.drain(ctx, v.store, l.tenant, l.name()); err != nil {
+			return nil, err
+		}
+		if _, err := v.readAll(); err != nil {
+			return nil, err
 		}
 	}
-	starts, err := readLines[start](v.queue)
-	v.starts = map[place][]start{}
-	for _, s := range starts {
-		at := place{s.Tenant, s.Commitment}
-		v.starts[at] = append(v.starts[at], s)
+}
+
+// mostLines are told of each difference.
+const mostLines = 3
+
+// differ tells what is missing of a lane and what is too much, beside the state that is nearer.
+func (v *verifier) differ(l *lane, there []string, without, with *state) {
+	lacks := func(a, b []string) []string {
+		return slices.DeleteFunc(slices.Clone(a), func(line string) bool { return slices.Contains(b, line) })
 	}
-	return err
+	missing, extra := lacks(without.of(l), there), lacks(there, without.of(l))
+	if m, e := lacks(with.of(l), there), lacks(there, with.of(l)); len(m)+len(e) < len(missing)+len(extra) {
+		missing, extra = m, e
+	}
+	for _, line := range missing[:min(len(missing), mostLines)] {
+		v.wrong("after operation %d of %s this is missing: %s", l.count, l.name(), line)
+	}
+	for _, line := range extra[:min(len(extra), mostLines)] {
+		v.wrong("after operation %d of %s this is there: %s", l.count, l.name(), line)
+	}
+	if len(missing)+len(extra) == 0 {
+		v.wrong("after operation %d of %s something is there twice", l.count, l.name())
+	}
+}
+
+// compareCounts compares the documents that several lanes write: no increment is lost, and none
+// is there of an operation that is not.
+func (v *verifier) compareCounts(ctx context.Context) error {
+	for tenant, count := range v.counts {
+		d, err := countOf(ctx, v.store, tenant)
+		if err != nil {
+			return err
+		}
+		if n, _ := strconv.Atoi(string(d.Value)); n < count.least || n > count.most {
+			v.wrong("the count of %s is %d, and %d to %d operations were counted", tenant, n, count.least, count.most)
+		}
+	}
+	return nil
+}
+
+// compareKept compares the kept events of a run with those that an earlier comparison found: they
+// are where they were.
+func (v *verifier) compareKept(before *keptSoFar) {
+	ids := v.there[before.Tenant].kept[before.Run]
+	if len(ids) < before.Count || sum(strings.Join(ids[:before.Count], " ")) != before.Sum {
+		v.wrong("the first %d kept events of %s of %s are not what they were", before.Count, before.Run, before.Tenant)
+	}
+}
+
+// noteKept writes down what compareKept is told the next time.
+func (v *verifier) noteKept() error {
+	for tenant, s := range v.there {
+		for run, ids := range s.kept {
+			found := keptSoFar{tenant, run, len(ids), sum(strings.Join(ids, " "))}
+			if err := v.add(outcome{Kept: &found}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Versions cost too much to read all of them after each round: the newest are read, and
+// one in so many of the others in turn.
+const (
+	newest = 64
+	turns  = 8
+)
+
+// compareReadings reads what was read at a version, but for what was erased since.
+func (v *verifier) compareReadings(ctx context.Context, readings []*reading) error {
+	for i, r := range readings {
+		if i < len(readings)-newest && i%turns != v.report.Loads%turns {
+			continue
+		}
+		v.report.Readings++
+		entries, err := v.store.List(ctx, r.Scope, driver.Query{Version: r.Version})
+		if errors.Is(err, driver.ErrSnapshotUnavailable) {
+			v.wrong("a version of %s that was read is not available any more", r.Ref)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		want := slices.DeleteFunc(slices.Clone(r.IDs), func(id string) bool {
+			return v.there[r.Tenant].erased[driver.Located{Scope: r.Scope, ID: id}]
+		})
+		if !slices.Equal(want, idsOf(entries)) {
+			v.wrong("a version of %s shows something else than when it was read", r.Ref)
+		}
+	}
+	return nil
 }

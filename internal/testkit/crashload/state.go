@@ -1,0 +1,149 @@
+package crashload
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// docName is the name of a document.
+type docName struct {
+	driver.Scope
+	kind, key string
+}
+
+func nameOf(d *driver.Document) docName { return docName{d.Scope, d.Kind, d.Key} }
+
+// state is what a store holds, by lane: a line for each thing, without what it says.
+type state struct {
+	lines  map[string][]string
+	erased map[driver.Located]bool
+	revs   map[docName]int64
+	kept   map[string][]string // ids of kept events, by run
+}
+
+func newState() *state {
+	return &state{map[string][]string{}, map[driver.Located]bool{}, map[docName]int64{}, map[string][]string{}}
+}
+
+func (s *state) add(of, format string, args ...any) {
+	s.lines[laneOf(of)] = append(s.lines[laneOf(of)], fmt.Sprintf(format, args...))
+}
+
+// farAhead is behind all that is due.
+var farAhead = epoch.Add(1000 * 24 * time.Hour)
+
+// stateOf reads all of a tenant, but for the events that wait or were delivered.
+func stateOf(ctx context.Context, store Store, tenant string) (*state, error) {
+	s := newState()
+	for rec, err := range store.History(ctx, tenant, driver.HistoryQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		e := &rec.Entry
+		s.erased[driver.Located{Scope: rec.Scope, ID: e.ID}] = rec.Erased
+		s.add(rec.Ref, "the entry %s in %s: %s for %q, erased %v, %s", e.ID, rec.Ref, rec.State, rec.For, rec.Erased,
+			sum(e.Content, e.RunID, e.CreatedAt.UnixMilli(), e.ExpiresAt.UnixMilli(), len(e.Tags), e.Tags, e.Subjects, e.Sources))
+	}
+	for d, err := range store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, EveryRef: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if d.Kind != countKind {
+			s.revs[nameOf(&d)] = d.Rev
+			s.add(d.Key, "the document %s %s in %q: class %d, group %q, due %d, of %q, whole %v, %s", d.Kind, d.Key, d.Ref, d.Class, d.Group,
+				d.Due.UnixMilli(), slices.Sorted(slices.Values(d.Of)), d.Whole, sum(string(d.Value), slices.Sorted(slices.Values(d.Subjects))))
+		}
+	}
+	due, err := store.Due(ctx, documentKinds[driver.Machinery], farAhead, math.MaxInt32)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range due {
+		if d.Tenant == tenant {
+			s.add(d.Key, "%s %s in %q falls due at %d", d.Kind, d.Key, d.Ref, d.Due.UnixMilli())
+		}
+	}
+	for i := range keptRuns {
+		if err := s.keep(ctx, store, tenant, keptRun(i)); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// keep reads the kept events of a run, each with its number in the lane, and with the one that
+// was kept before it in the same operation.
+func (s *state) keep(ctx context.Context, store events.Reader, tenant, run string) error {
+	numbers, before := map[string]int{}, ""
+	for at := int64(0); ; {
+		page, err := store.Read(ctx, tenant, run, at, 0)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, ev := range page {
+			of := laneOf(ev.ID)
+			numbers[of]++
+			behind := before
+			if operationOf(before) != operationOf(ev.ID) {
+				behind = ""
+			}
+			s.add(ev.ID, "the kept event %s of %s: %d. of its lane, behind %q, %s, sequence off by %d", ev.ID, run, numbers[of], behind,
+				ev.Payload.EventType(), ev.Sequence-at)
+			s.kept[run] = append(s.kept[run], ev.ID)
+			before = ev.ID
+			at++
+		}
+	}
+}
+
+// operationOf is the part of an id that names the operation.
+func operationOf(id string) string {
+	for i := len(id) - 1; i >= 0; i-- {
+		if id[i] == '_' {
+			return id[:i]
+		}
+	}
+	return ""
+}
+
+// state is what the operations of the lane have come to, its events included.
+func (l *lane) state(ctx context.Context) (*state, error) {
+	s, err := stateOf(ctx, l.model, l.tenant)
+	if err != nil {
+		return nil, err
+	}
+	for rec, err := range l.model.Undelivered(ctx, "", "") {
+		if err != nil {
+			return nil, err
+		}
+		d, err := deliveryOf(&rec)
+		if err != nil {
+			return nil, err
+		}
+		s.add(d.ID, "%s", d.line())
+	}
+	slices.Sort(s.lines[l.name()])
+	return s, nil
+}
+
+// of are the lines of a lane.
+func (s *state) of(l *lane) []string { return s.lines[l.name()] }
+
+func (d *delivery) line() string {
+	return fmt.Sprintf("the event %s of %s of %s: %s %s", d.ID, d.Run, d.Tenant, d.Type, sum(string(d.Payload)))
+}
+
+// sum is a digest of what an entry, a document or an event says, and of what else it has.
+func sum(text string, of ...any) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q ", of)
+	h.Write([]byte(text))
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
