@@ -24,16 +24,16 @@ type sqliteTable struct {
 }
 
 func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
-	pragmas := url.Values{"_pragma": {"busy_timeout(100)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-8192)"}}
+	pragmas := url.Values{"_pragma": {"busy_timeout(30000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-8192)"}}
 	db, err := sql.Open("sqlite", "file:"+path+"?"+pragmas.Encode())
 	must(err)
 	_, err = db.ExecContext(ctx, `
-		CREATE TABLE memories (
+		CREATE TABLE IF NOT EXISTS memories (
 			tenant TEXT, ref TEXT, id TEXT, content TEXT NOT NULL, tags TEXT, run TEXT, created INTEGER NOT NULL, expires INTEGER NOT NULL,
 			PRIMARY KEY (tenant, ref, id)
 		);
-		CREATE INDEX memories_by_age ON memories (tenant, ref, created, id);
-		CREATE TABLE events (
+		CREATE INDEX IF NOT EXISTS memories_by_age ON memories (tenant, ref, created, id);
+		CREATE TABLE IF NOT EXISTS events (
 			tenant TEXT, run TEXT, sequence INTEGER, id TEXT NOT NULL, type TEXT NOT NULL, node TEXT, at INTEGER NOT NULL, payload TEXT NOT NULL,
 			PRIMARY KEY (tenant, run, sequence)
 		) WITHOUT ROWID`)
