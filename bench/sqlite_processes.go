@@ -76,7 +76,7 @@ func atOnce(side, path string) func(n int) {
 
 // work is one of the processes: it puts as many entries as each line of its input says.
 func work(side, path, tenant string) {
-	put := func(x driver.Placed) {}
+	var put func(x driver.Placed)
 	if side == "ours" {
 		db := openStore(path)
 		defer db.Close()
