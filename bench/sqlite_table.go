@@ -14,7 +14,7 @@ import (
 
 // sqliteTable is what somebody writes who wants to remember, list and tell of it, and no more:
 // a table with an index, and one for events. Both have the settings that a careful author would
-// give them, and statements are prepared once, on a connection for writing and one for reading.
+// give them, and statements are prepared once, for a connection that writes and for those that read.
 type sqliteTable struct {
 	db                     *sql.DB
 	writes                 *sql.Conn
@@ -38,8 +38,8 @@ func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
 			PRIMARY KEY (tenant, run, sequence)
 		) WITHOUT ROWID`)
 	must(err)
-	conn := func() *sql.Conn { c, err := db.Conn(ctx); must(err); return c }
-	w, r := conn(), conn()
+	w, err := db.Conn(ctx)
+	must(err)
 	const fields = `SELECT id, content, tags, run, created, expires FROM memories WHERE tenant = ? AND ref = ?`
 	return &sqliteTable{
 		db: db, writes: w,
@@ -48,13 +48,15 @@ func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
 		tell: prepare(w, `INSERT INTO events (tenant, run, sequence, id, type, node, at, payload)
 			SELECT ?1, ?2, ifnull(max(sequence) + 1, 0), ?3, ?4, ?5, ?6, ?7 FROM events WHERE tenant = ?1 AND run = ?2`),
 		commit:      prepare(w, `COMMIT`),
-		selectOne:   prepare(r, fields+` AND id = ? AND expires > ?`),
-		selectFirst: prepare(r, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
+		selectOne:   prepare(db, fields+` AND id = ? AND expires > ?`),
+		selectFirst: prepare(db, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
 	}
 }
 
-func prepare(c *sql.Conn, text string) *sql.Stmt {
-	s, err := c.PrepareContext(context.Background(), text)
+func prepare(on interface {
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
+}, text string) *sql.Stmt {
+	s, err := on.PrepareContext(context.Background(), text)
 	must(err)
 	return s
 }
