@@ -20,6 +20,7 @@ import (
 //	             against the bare in-memory store's Put of the same entry: what
 //	             redaction, validation, ids and the run's view add. After 1,000
 //	             writes the next run starts, which is timed too
+//	bank/job     a background pass writes an entry of 1 KB, against a run, both without a secret
 //	bank/put+tracer  the same put with a Config.Tracer that counts, against one without: what
 //	             it costs to be told of it. That no Tracer costs nothing is a test of
 //	             package telemetry, which counts allocations
@@ -52,6 +53,27 @@ func bankRows() []row {
 				ours:   repeat(func() { putBank() }),
 				theirs: repeat(func() { putBare() }),
 			}, nil
+		}},
+		{"bank/job", "Run.Put", func() (sides, error) {
+			bank, err := memory.New(inmem.New(), memory.Config{})
+			if err != nil {
+				return sides{}, err
+			}
+			run, err := bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: redact.New(redact.Config{})})
+			must(err)
+			draft := memory.Draft{Content: content, Tags: []string{"delivery"}}
+			inPass := func(n int) {
+				must(bank.Pass(ctx, memory.JobConfig{ID: "pass-1", Tenant: "acme", Redactor: redact.New(redact.Config{})}, func(job *memory.Job) error {
+					for range n {
+						if _, err := job.Put(ctx, "jobs", draft); err != nil {
+							return err
+						}
+					}
+					return nil
+				}))
+			}
+			inRun := repeat(func() { _, err := run.Put(ctx, "support", draft); must(err) })
+			return sides{ours: inPass, theirs: inRun}, nil
 		}},
 		{"bank/put+tracer", "without a tracer", func() (sides, error) {
 			told := new(counter)

@@ -70,7 +70,12 @@ func main() {
 	asJSON := flag.Bool("json", false, "print one JSON object a line")
 	list := flag.Bool("list", false, "print the names of the rows and stop")
 	plots := flag.String("plots", "", "measure nothing, but draw the files that -json has printed, given as arguments, into this `directory`")
+	worker := flag.Bool("worker", false, "measure nothing, but be one of the processes of sqlite/processes, which that row starts")
 	flag.Parse()
+	if *worker {
+		work(flag.Arg(0), flag.Arg(1), flag.Arg(2))
+		return
+	}
 	if *plots != "" {
 		if err := drawAll(*plots, flag.Args()); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)

@@ -21,8 +21,6 @@ const (
 	postgresSize  = 200_000 // entries, all in one scope
 	postgresBatch = 100
 	mostWriters   = 32
-	manyTenants   = 20_000
-	tenantSize    = 5 // entries of each of them
 )
 
 // postgresRows measures the store of PostgreSQL against a plain table, see [bareStore], in the
@@ -33,8 +31,6 @@ const (
 //	postgres/batch            a hundred of them in one mutation
 //	postgres/get              an entry by a random id
 //	postgres/list100          a slice of the newest 100 entries
-//	postgres/get/tenants=…    an entry by a random id, beside the one scope as many
-//	                          tenants of five entries each
 //	postgres/writers=…        puts by so many goroutines at once, all into one tenant
 //	postgres/writers=…/apart  each into a tenant of its own
 func postgresRows() []row {
@@ -176,37 +172,6 @@ func postgresRows() []row {
 			}
 		})},
 	}
-	rows = append(rows, row{fmt.Sprint("postgres/get/tenants=", manyTenants), "a plain table by pgx", with(func(p *pair) sides {
-		p.theirs.addTenants(ctx, manyTenants)
-		r := rand.New(rand.NewPCG(3, 4))
-		each := func(get func(tenant, id string) memory.Entry) func(int) {
-			return repeat(func() {
-				tenant, id := storeScope.Tenant, storeEntry(r.IntN(postgresSize)).ID
-				if r.IntN(2) == 0 {
-					tenant, id = fmt.Sprint("t", 1+r.IntN(manyTenants)), storeEntry(r.IntN(tenantSize)).ID
-				}
-				Total += len(get(tenant, id).Content)
-			})
-		}
-		ours := func(tenant, id string) memory.Entry {
-			e, err := p.ours.Get(ctx, memory.Scope{Tenant: tenant, Ref: storeScope.Ref}, id, storeNow)
-			must(err)
-			return e
-		}
-		theirs := func(tenant, id string) memory.Entry {
-			return p.theirs.getOf(ctx, memory.Scope{Tenant: tenant, Ref: storeScope.Ref}, id)
-		}
-		check := func() error {
-			for i := range tenantSize {
-				id := storeEntry(i).ID
-				if err := cmp.Or(equal(ours("t7", id), theirs("t7", id)), equal(ours(storeScope.Tenant, id), theirs(storeScope.Tenant, id))); err != nil {
-					return err
-				}
-			}
-			return nil
-		}
-		return sides{check: check, ours: each(ours), theirs: each(theirs)}
-	})})
 	var written atomic.Int64
 	for _, w := range []struct {
 		name             string

@@ -93,31 +93,6 @@ func (s *bareStore) get(ctx context.Context, id string, at time.Time) memory.Ent
 	return e
 }
 
-// addTenants gives both sides tenants t1, t2, … with copies of the first entries.
-func (s *bareStore) addTenants(ctx context.Context, n int) {
-	const (
-		ours = `
-			INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, born, run_id, content, tags)
-			SELECT convert_to('t' || i, 'UTF8'), e.ref, e.id, e.created_at, e.expires_at, 1, e.run_id, e.content, e.tags
-			FROM generate_series(1, $1::int) i, (
-				SELECT * FROM agentmemory.entries WHERE tenant = convert_to($2, 'UTF8') AND id = ANY (SELECT convert_to(x, 'UTF8') FROM unnest($3::text[]) x)) e`
-		theirs = `
-			INSERT INTO bare.entries
-			SELECT 't' || i, e.ref, e.id, e.created_at, e.expires_at, e.run_id, e.content, e.tags
-			FROM generate_series(1, $1::int) i, (SELECT * FROM bare.entries WHERE tenant = $2 AND id = ANY ($3)) e`
-	)
-	var ids []string
-	for i := range tenantSize {
-		ids = append(ids, storeEntry(i).ID)
-	}
-	for _, sql := range []string{ours, theirs} {
-		_, err := s.pool.Exec(ctx, sql, n, storeScope.Tenant, ids)
-		must(err)
-	}
-	_, err := s.pool.Exec(ctx, "VACUUM ANALYZE")
-	must(err)
-}
-
 // getOf is get for any tenant, with no condition that could lead a plan astray.
 func (s *bareStore) getOf(ctx context.Context, at memory.Scope, id string) memory.Entry {
 	const by = `SELECT id, content, run_id, tags, created_at, expires_at FROM bare.entries WHERE tenant = $1 AND ref = $2 AND id = $3`

@@ -29,8 +29,10 @@ const (
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
 //
-//	sqlite/writers  puts by eight goroutines, all for one tenant or each for its own; the peer
-//	                commits one after the other
+//	sqlite/writers    puts by eight goroutines, all for one tenant or each for its own; the peer
+//	                  commits one after the other
+//	sqlite/mixed      each for its own, and four reads of an entry by its id to a put
+//	sqlite/processes  puts by four processes on one file
 func sqliteRows() []row {
 	ctx := context.Background()
 	query := driver.Query{Limit: pageLimit, At: storeNow}
@@ -100,16 +102,17 @@ func sqliteRows() []row {
 		}}
 	}
 
-	// writers put entries, shared among eight goroutines. The peer's take turns.
-	writers := func(tenants int) row {
-		return row{fmt.Sprintf("sqlite/writers/tenants=%d", tenants), "a plain table in SQLite", func() (sides, error) {
+	// writers put entries, shared among eight goroutines, and read each so many times. The
+	// peer's take turns, which those that write need.
+	writers := func(name string, tenants, reads int) row {
+		return row{name, "a plain table in SQLite", func() (sides, error) {
 			dir, err := os.MkdirTemp("", "bench-sqlite-writers-")
 			must(err)
 			db, err := sqlite.Open(ctx, filepath.Join(dir, "ours.db"), sqlite.Options{})
 			must(err)
 			table := openSQLiteTable(ctx, filepath.Join(dir, "theirs.db"))
 			cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); table.db.Close() })
-			work := func(put func(x driver.Placed)) func(int) {
+			work := func(put func(x driver.Placed), get func(x driver.Placed) driver.Entry) func(int) {
 				next := 0
 				return func(n int) {
 					var all sync.WaitGroup
@@ -118,7 +121,11 @@ func sqliteRows() []row {
 						first, last := next+n*i/databaseWriters, next+n*(i+1)/databaseWriters
 						all.Go(func() {
 							for k := first; k < last; k++ {
-								put(driver.Placed{Scope: scope, Entry: storeEntry(k)})
+								x := driver.Placed{Scope: scope, Entry: storeEntry(k)}
+								put(x)
+								for range reads {
+									must(equal(get(x), x.Entry))
+								}
 							}
 						})
 					}
@@ -129,11 +136,17 @@ func sqliteRows() []row {
 			var turn sync.Mutex
 			return sides{
 				items: 1,
-				ours:  work(func(x driver.Placed) { must(db.Memory().Put(ctx, x.Scope, x.Entry)) }),
+				ours: work(func(x driver.Placed) { must(db.Memory().Put(ctx, x.Scope, x.Entry)) }, func(x driver.Placed) driver.Entry {
+					e, err := db.Memory().Get(ctx, x.Scope, x.Entry.ID, storeNow)
+					must(err)
+					return e
+				}),
 				theirs: work(func(x driver.Placed) {
 					turn.Lock()
 					defer turn.Unlock()
 					table.put(x)
+				}, func(x driver.Placed) driver.Entry {
+					return read(table.selectOne, x.Tenant, x.Ref, x.Entry.ID, storeNow.UnixMilli())[0]
 				}),
 			}, nil
 		}}
@@ -198,7 +211,10 @@ func sqliteRows() []row {
 			_, err := p.ours.Apply(ctx, storeScope.Tenant, driver.Mutation{At: storeNow, Put: batch})
 			must(err)
 		}),
-		writers(1), writers(databaseWriters),
+		writers("sqlite/writers/tenants=1", 1, 0),
+		writers(fmt.Sprint("sqlite/writers/tenants=", databaseWriters), databaseWriters, 0),
+		writers("sqlite/mixed", databaseWriters, 4),
+		processes(),
 	}
 }
 

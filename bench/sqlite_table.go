@@ -14,7 +14,7 @@ import (
 
 // sqliteTable is what somebody writes who wants to remember, list and tell of it, and no more:
 // a table with an index, and one for events. Both have the settings that a careful author would
-// give them, and statements are prepared once, on a connection for writing and one for reading.
+// give them, and statements are prepared once, for a connection that writes and for those that read.
 type sqliteTable struct {
 	db                     *sql.DB
 	writes                 *sql.Conn
@@ -24,22 +24,22 @@ type sqliteTable struct {
 }
 
 func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
-	pragmas := url.Values{"_pragma": {"busy_timeout(100)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-8192)"}}
+	pragmas := url.Values{"_pragma": {"busy_timeout(30000)", "journal_mode(WAL)", "synchronous(FULL)", "cache_size(-8192)"}}
 	db, err := sql.Open("sqlite", "file:"+path+"?"+pragmas.Encode())
 	must(err)
 	_, err = db.ExecContext(ctx, `
-		CREATE TABLE memories (
+		CREATE TABLE IF NOT EXISTS memories (
 			tenant TEXT, ref TEXT, id TEXT, content TEXT NOT NULL, tags TEXT, run TEXT, created INTEGER NOT NULL, expires INTEGER NOT NULL,
 			PRIMARY KEY (tenant, ref, id)
 		);
-		CREATE INDEX memories_by_age ON memories (tenant, ref, created, id);
-		CREATE TABLE events (
+		CREATE INDEX IF NOT EXISTS memories_by_age ON memories (tenant, ref, created, id);
+		CREATE TABLE IF NOT EXISTS events (
 			tenant TEXT, run TEXT, sequence INTEGER, id TEXT NOT NULL, type TEXT NOT NULL, node TEXT, at INTEGER NOT NULL, payload TEXT NOT NULL,
 			PRIMARY KEY (tenant, run, sequence)
 		) WITHOUT ROWID`)
 	must(err)
-	conn := func() *sql.Conn { c, err := db.Conn(ctx); must(err); return c }
-	w, r := conn(), conn()
+	w, err := db.Conn(ctx)
+	must(err)
 	const fields = `SELECT id, content, tags, run, created, expires FROM memories WHERE tenant = ? AND ref = ?`
 	return &sqliteTable{
 		db: db, writes: w,
@@ -48,13 +48,15 @@ func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
 		tell: prepare(w, `INSERT INTO events (tenant, run, sequence, id, type, node, at, payload)
 			SELECT ?1, ?2, ifnull(max(sequence) + 1, 0), ?3, ?4, ?5, ?6, ?7 FROM events WHERE tenant = ?1 AND run = ?2`),
 		commit:      prepare(w, `COMMIT`),
-		selectOne:   prepare(r, fields+` AND id = ? AND expires > ?`),
-		selectFirst: prepare(r, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
+		selectOne:   prepare(db, fields+` AND id = ? AND expires > ?`),
+		selectFirst: prepare(db, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
 	}
 }
 
-func prepare(c *sql.Conn, text string) *sql.Stmt {
-	s, err := c.PrepareContext(context.Background(), text)
+func prepare(on interface {
+	PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
+}, text string) *sql.Stmt {
+	s, err := on.PrepareContext(context.Background(), text)
 	must(err)
 	return s
 }

@@ -44,6 +44,9 @@ type keeper struct {
 // them shares the work over many rounds.
 const roundTenants = 16
 
+// roundRefs is how many refs of a tenant a round reads before it goes to the next tenant by name.
+const roundRefs = 64
+
 // roundRuns bounds the runs whose kept events a round removes.
 const roundRuns = 1000
 
@@ -102,13 +105,19 @@ func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
 	b.keeper.next = Scope{} // unless this round does not come to the end
 	for more := true; more; {
 		more = false
+		refs := 0
 		for s, err := range b.scopes(ctx, after) {
 			if err != nil {
 				return errors.Join(append(failed, err)...)
 			}
-			if more = s.Tenant == after.Tenant; more {
+			if s.Tenant == after.Tenant {
+				if refs++; refs < roundRefs {
+					continue
+				}
+				more = true
 				break
 			}
+			refs = 0
 			if done.Tenants == roundTenants {
 				b.keeper.next = after
 				break

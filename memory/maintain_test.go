@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func tenants(t *testing.T, h *host) (out []string) {
@@ -242,17 +244,35 @@ func TestEnginesOfAKindAreOne(t *testing.T) {
 	require.Equal(t, 1, rounds)
 }
 
-// A tenant of many refs is looked at once in a walk over all tenants.
+// walks counts how often a store begins to list scopes.
+type walks struct {
+	*inmem.Store
+	begun int
+}
+
+func (w *walks) Scopes(ctx context.Context, after memory.Scope) iter.Seq2[memory.Scope, error] {
+	w.begun++
+	return w.Store.Scopes(ctx, after)
+}
+
+// A round looks at each tenant once. It reads on over the refs of a tenant if they are few, and
+// begins behind them if they are many.
 func TestMaintainStepsOverRefs(t *testing.T) {
-	h := newHost(t)
-	for _, tenant := range []string{"a", "b", "c"} {
-		for i := range 40 {
-			put(t, h.job(tenant), fmt.Sprintf("ref-%02d", i), "x")
-		}
-	}
-	for range 2 {
-		done, err := h.Maintain(ctx)
+	for refs, begun := range map[int]int{1: 1, 40: 1, 100: 4} {
+		store := &walks{Store: inmem.New()}
+		b, err := memory.New(store, memory.Config{})
 		require.NoError(t, err)
-		require.Equal(t, 3, done.Tenants)
+		for _, tenant := range []string{"a", "b", "c"} {
+			for i := range refs {
+				require.NoError(t, store.Put(ctx, memory.Scope{Tenant: tenant, Ref: fmt.Sprintf("ref-%03d", i)}, memory.Entry{ID: "e", Content: "x", CreatedAt: time.UnixMilli(1).UTC()}))
+			}
+		}
+		for range 2 {
+			store.begun = 0
+			done, err := b.Maintain(ctx)
+			require.NoError(t, err)
+			require.Equal(t, 3, done.Tenants)
+			require.Equal(t, begun, store.begun, "%d refs", refs)
+		}
 	}
 }

@@ -55,12 +55,7 @@ var operations = []operation{
 	{name: "ask by words", why: "every entry that has a word of the question is ranked",
 		prepare: func(w *world, ctx context.Context) error { return w.ask(ctx) },
 		do:      func(w *world, ctx context.Context) error { return w.ask(ctx) }},
-	{name: "forget 10 entries of a subject", anew: true,
-		prepare: func(w *world, ctx context.Context) error { return w.put(ctx, 10, "customer:lena") },
-		do: func(w *world, ctx context.Context) error {
-			_, err := w.bank.Forget(ctx, tenant, "customer:lena")
-			return err
-		}},
+	forget(10), forget(200),
 	{name: "a consolidation with nothing to do",
 		prepare: func(w *world, ctx context.Context) error { return w.consolidate(ctx) },
 		do:      func(w *world, ctx context.Context) error { return w.consolidate(ctx) }},
@@ -74,6 +69,15 @@ var operations = []operation{
 			return nil
 		},
 		do: func(w *world, ctx context.Context) error { return w.maintain(ctx) }},
+}
+
+func forget(n int) operation {
+	return operation{name: fmt.Sprintf("forget %d entries of a subject", n), anew: true,
+		prepare: func(w *world, ctx context.Context) error { return w.put(ctx, n, "customer:lena") },
+		do: func(w *world, ctx context.Context) error {
+			_, err := w.bank.Forget(ctx, tenant, "customer:lena")
+			return err
+		}}
 }
 
 // world is a bank over a store that was filled.

@@ -29,6 +29,7 @@ type Store struct {
 
 	mu      sync.RWMutex
 	tenants map[string]*tenant
+	byName  ordered.List[*tenant]
 }
 
 // tenant is all that is kept for a tenant. Its lock guards everything below it: the
@@ -51,6 +52,7 @@ func New() *Store {
 	return &Store{
 		incarnation: rand.Text(), events: eventTable{runs: map[runKey]*runEvents{}},
 		schedule: schedule{docs: ordered.List[*driver.Document]{Compare: byDue}}, tenants: map[string]*tenant{},
+		byName: ordered.List[*tenant]{Compare: func(a, b *tenant) int { return strings.Compare(a.name, b.name) }},
 	}
 }
 
@@ -76,6 +78,16 @@ func (st *Store) tenant(name string) *tenant {
 	return st.tenants[name]
 }
 
+// tenantFrom returns the first tenant, from a name on, or nil.
+func (st *Store) tenantFrom(name string) *tenant {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	for t := range st.byName.From(&tenant{name: name}) {
+		return t
+	}
+	return nil
+}
+
 func (st *Store) makeTenant(name string) *tenant {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -87,6 +99,7 @@ func (st *Store) makeTenant(name string) *tenant {
 			subjects: sets[*record]{}, shelf: newShelf(&st.schedule),
 		}
 		st.tenants[name] = t
+		st.byName.Insert(t)
 	}
 	return t
 }

@@ -3,7 +3,6 @@ package inmem
 import (
 	"context"
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -17,22 +16,16 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 			yield(driver.Scope{}, err)
 			return
 		}
-		st.mu.RLock()
-		names := slices.Sorted(maps.Keys(st.tenants))
-		st.mu.RUnlock()
-		for _, name := range names {
-			if name < after.Tenant {
-				continue
-			}
-			for _, ref := range st.tenant(name).usedRefs() {
+		for t := st.tenantFrom(after.Tenant); t != nil; t = st.tenantFrom(t.name + "\x00") {
+			for _, ref := range t.usedRefs() {
 				if err := ctx.Err(); err != nil {
 					yield(driver.Scope{}, err)
 					return
 				}
-				if name == after.Tenant && ref <= after.Ref {
+				if t.name == after.Tenant && ref <= after.Ref {
 					continue
 				}
-				if !yield(driver.Scope{Tenant: name, Ref: ref}, nil) {
+				if !yield(driver.Scope{Tenant: t.name, Ref: ref}, nil) {
 					return
 				}
 			}

@@ -67,7 +67,7 @@ func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int6
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < $2`, []byte(tenant), horizon)
 		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1 AND died <= $2`, []byte(tenant), horizon)
 		b.Queue(find, []byte(tenant), at.UnixMilli()).
-			Query(rowsInto(&refs, func(row pgx.Row, ref *string) error { return row.Scan((*name)(ref)) }))
+			Query(rowsInto(&refs, scanName))
 	})
 	return refs, err
 }

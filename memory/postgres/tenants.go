@@ -45,49 +45,58 @@ var (
 	})
 )
 
-// names yields what one of these statements finds from a name on. The first pages are small: a
-// round of maintenance looks at one name.
-func (db *DB) names(ctx context.Context, setting, text, from string, args ...any) iter.Seq2[string, error] {
-	size := 1
-	return pages.Of(func(last *string) (page []string, more bool, err error) {
-		if last != nil {
-			from = *last + "\x00"
-		}
-		size = min(4*size, namesPage)
-		err = db.query(ctx, setting, rowsInto(&page, func(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }),
-			text, append([]any{[]byte(from), size}, args...)...)
-		return page, len(page) == size, err
-	})
-}
-
 // Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope
 // after, in the byte order of tenant and ref. The body of the loop may use the store. It
 // steps from name to name in the indexes, however much each holds. Under row security it lists
-// tenants for all of them, and the refs of each as that tenant.
+// tenants for all of them, and the refs of each as that tenant. The first pages are small: a
+// round of maintenance looks at few tenants.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	next := nextTenants
 	if st.db.distributed {
 		next = nextOnNodes
 	}
 	return func(yield func(driver.Scope, error) bool) {
-		for tenant, err := range st.db.names(ctx, everyTenant, next, after.Tenant) {
-			if err != nil {
-				yield(driver.Scope{}, err)
-				return
+		from, size := driver.Scope{Tenant: after.Tenant, Ref: after.Ref + "\x00"}, 1
+		pages.Of(func(*driver.Scope) (page []driver.Scope, more bool, err error) {
+			size = min(4*size, namesPage)
+			var tenants []string
+			err = st.db.query(ctx, everyTenant, rowsInto(&tenants, scanName), next, []byte(from.Tenant), size)
+			if err != nil || len(tenants) == 0 {
+				return nil, false, err
 			}
-			from := ""
-			if tenant == after.Tenant {
-				from = after.Ref
-			}
-			for ref, err := range st.db.names(ctx, tenantSetting(tenant), nextRefs, from, []byte(tenant)) {
-				s := driver.Scope{Tenant: tenant, Ref: ref}
-				if s != after && !yield(s, err) || err != nil {
-					return
+			refs, err := st.db.refsOf(ctx, tenants, from, size)
+			for i := 0; i < len(tenants) && err == nil; i++ {
+				for _, ref := range refs[i] {
+					page = append(page, driver.Scope{Tenant: tenants[i], Ref: ref})
+				}
+				from = driver.Scope{Tenant: tenants[i] + "\x00"}
+				if len(refs[i]) == size { // it may have more
+					from = driver.Scope{Tenant: tenants[i], Ref: refs[i][size-1] + "\x00"}
+					return page, true, nil
 				}
 			}
-		}
+			return page, len(tenants) == size, err
+		})(yield)
 	}
 }
+
+// refsOf reads a page of the refs of each tenant in one round trip: of the tenant in from those from
+// its ref on.
+func (db *DB) refsOf(ctx context.Context, tenants []string, from driver.Scope, size int) (refs [][]string, err error) {
+	refs = make([][]string, len(tenants))
+	return refs, db.read(ctx, everyTenant, func(b *pgx.Batch) {
+		for i, tenant := range tenants {
+			first := ""
+			if tenant == from.Tenant {
+				first = from.Ref
+			}
+			db.setTenant(b, tenantSetting(tenant))
+			b.Queue(nextRefs, []byte(first), size, []byte(tenant)).Query(rowsInto(&refs[i], scanName))
+		}
+	})
+}
+
+func scanName(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }
 
 // dropRows removes rows of a tenant, $2 at most, and those that are about them. Documents
 // go first, so that none is left of an entry that is gone.

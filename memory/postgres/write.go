@@ -1,12 +1,11 @@
 package postgres
 
 import (
-	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -26,26 +25,14 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// inserted is an entry as insertEntries is given it, in JSON.
-type inserted struct {
-	Ref      string   `json:"ref"`
-	ID       string   `json:"id"`
-	Created  int64    `json:"created"`
-	Expires  int64    `json:"expires"`
-	Run      string   `json:"run"`
-	Content  string   `json:"content"`
-	Tags     []string `json:"tags,omitempty"`
-	Subjects []string `json:"subjects,omitempty"`
-	Sources  []string `json:"sources,omitempty"`
-}
-
 // insertEntries: the row of the tenant, which the transaction has, says with each entry that it belongs on
 // the node of that tenant, where a cluster then does all.
 const insertEntries = `
 	INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags, p.subjects, p.sources, ` + current + `
-	FROM agentmemory.tenants t, json_to_recordset($2::text::json)
-		AS p (ref bytea, id bytea, created bigint, expires bigint, run bytea, content text, tags text[], subjects bytea[], sources bytea[])
+	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags::text[], p.subjects::bytea[], p.sources::bytea[], ` + current + `
+	FROM agentmemory.tenants t,
+		unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
+			AS p (ref, id, created, expires, run, content, tags, subjects, sources)
 	WHERE t.tenant = $1`
 
 // insert queues entries and their labels.
@@ -54,28 +41,34 @@ func (w *writes) insert(b *pgx.Batch) {
 	if len(put) == 0 {
 		return
 	}
-	rows := make([]inserted, len(put))
+	var refs, ids, runs [][]byte
+	var created, expires []int64
+	var contents []string
+	var tags, subjects, sources []*string
+	types := pgtype.NewMap()
 	for i := range put {
 		e := &put[i].Entry
-		rows[i] = inserted{inHex(put[i].Ref), inHex(e.ID), e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt), inHex(e.RunID), e.Content,
-			e.Tags, allInHex(e.Subjects), allInHex(e.Sources)}
+		refs, ids, runs = append(refs, []byte(put[i].Ref)), append(ids, []byte(e.ID)), append(runs, []byte(e.RunID))
+		created, expires = append(created, e.CreatedAt.UnixMilli()), append(expires, sqlstore.Expiry(e.ExpiresAt))
+		contents, tags = append(contents, e.Content), append(tags, arrayText(types, pgtype.TextArrayOID, e.Tags))
+		subjects = append(subjects, arrayText(types, pgtype.ByteaArrayOID, idKeys(e.Subjects)))
+		sources = append(sources, arrayText(types, pgtype.ByteaArrayOID, idKeys(e.Sources)))
 	}
-	text, err := json.Marshal(rows)
-	if err != nil {
-		panic(err) // it has no such type
-	}
-	b.Queue(insertEntries, []byte(w.tenant), string(text))
+	b.Queue(insertEntries, []byte(w.tenant), refs, ids, created, expires, runs, contents, tags, subjects, sources)
 	w.label(b, put)
 }
 
-// inHex writes a name as PostgreSQL reads BYTEA.
-func inHex(s string) string { return `\x` + hex.EncodeToString([]byte(s)) }
-
-func allInHex(list []string) (coded []string) {
-	for _, s := range list {
-		coded = append(coded, inHex(s))
+// arrayText is an array as PostgreSQL writes one as text, since no array has arrays of several lengths.
+// It is nil for an empty list.
+func arrayText[T any](types *pgtype.Map, oid uint32, list []T) *string {
+	if len(list) == 0 {
+		return nil
 	}
-	return coded
+	text, err := types.Encode(oid, pgx.TextFormatCode, list, nil)
+	if err != nil {
+		panic(err) // it has no such type
+	}
+	return new(string(text))
 }
 
 // label queues what finds entries by their subjects.

@@ -50,6 +50,7 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 				return errThere
 			}
 		}
+		c.label(plan.Insert)
 		c.changeEntries(&plan)
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, c.swap(&m.Documents[i], &c.documents[i]))
@@ -164,10 +165,20 @@ func (c *change) insert(x *driver.Placed) bool {
 	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.located()] = r
-	if len(e.Subjects) > 0 {
-		c.exec(addLabels, labelsOf(c.tenant, r))
-	}
 	return true
+}
+
+// label adds entries that were inserted to the index of subjects.
+func (c *change) label(inserted []driver.Placed) {
+	var labelled []*row
+	for _, x := range inserted {
+		if len(x.Entry.Subjects) > 0 {
+			labelled = append(labelled, c.rows[driver.Located{Scope: x.Scope, ID: x.Entry.ID}])
+		}
+	}
+	if len(labelled) > 0 {
+		c.exec(addLabels, labelsOf(c.tenant, labelled...))
+	}
 }
 
 // changeEntries does to entries that are there what a plan says.

@@ -9,7 +9,7 @@ import (
 // list. What was live at a version is live still, or has died since: the latter is a range of
 // another one, and is sorted. Ids are looked up one by one, and sorted.
 const (
-	asked   = ` AND e.expires > ?3 AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6`
+	asked   = ` AND e.expires > ?3 AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND instr(x.head, ?9)`
 	inOrder = ` ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0`
 	shown   = ` AND (e.born <= ?8 OR EXISTS (SELECT 1 FROM json_each(e.former) f WHERE f.value ->> 0 <= ?8 AND ?8 < f.value ->> 1))`
 
@@ -25,21 +25,27 @@ const (
 	idsAt    = fromIDs + ` WHERE e.died > ?8` + asked + shown + inOrder
 )
 
-// listOf returns the statement that reads what l asks for, apart from tags and the subject.
+// listOf returns the statement that reads what l asks for, apart from tags and the subject: of these
+// it looks for the bytes of one in the head, so that few rows are read that do not match.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	texts, names := [2]string{listLive, listAt}, l.Ref
 	if len(l.IDs) > 0 {
 		texts, names = [2]string{idsLive, idsAt}, namesIn(l.Scope, l.IDs)
 	}
-	limit := -1
-	if l.Limit > 0 && len(l.Tags) == 0 && l.Subject == "" {
+	limit, inHead := -1, []byte{}
+	switch {
+	case len(l.Tags) > 0:
+		inHead = sqlstore.Pack(l.Tags[:1])
+	case l.Subject != "":
+		inHead = sqlstore.Pack([]string{l.Subject})
+	case l.Limit > 0:
 		limit = l.Limit
 	}
-	args := []any{l.Tenant, names, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit}
-	if l.Version == "" {
-		return texts[0], args
+	text := texts[0]
+	if l.Version != "" {
+		text = texts[1]
 	}
-	return texts[1], append(args, version)
+	return text, []any{l.Tenant, names, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit, version, inHead}
 }
 
 const (

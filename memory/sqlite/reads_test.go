@@ -192,6 +192,44 @@ func TestScopes_StepsIntoIndexes(t *testing.T) {
 }
 
 // Strings come back byte by byte, whatever they are.
+// A list by a tag or a subject reads the entries that have it, and hardly another.
+func TestList_ByTagReadsWhatMatches(t *testing.T) {
+	db := openFresh(t)
+	m := driver.Mutation{At: then}
+	for i := range 500 {
+		e := driver.Entry{ID: fmt.Sprintf("m%026d", i), Content: "rare", CreatedAt: then, Tags: []string{"note", "rarely"}, Subjects: []string{"ann"}}
+		if i == 100 {
+			e.Tags, e.Subjects = append(e.Tags, "rare"), append(e.Subjects, "bob")
+		}
+		m.Put = append(m.Put, driver.Placed{Scope: here, Entry: e})
+	}
+	done, err := db.Memory().Apply(t.Context(), here.Tenant, m)
+	require.NoError(t, err)
+	ids := []string{m.Put[100].Entry.ID, m.Put[101].Entry.ID}
+	for _, c := range []struct {
+		q    driver.Query
+		rows int
+	}{
+		{driver.Query{Tags: []string{"nothing"}}, 0},
+		{driver.Query{Tags: []string{"rare", "note"}}, 1},
+		{driver.Query{Tags: []string{"rare"}, Version: done.Version}, 1},
+		{driver.Query{Tags: []string{"rare"}, IDs: ids}, 1},
+		{driver.Query{Tags: []string{"rare"}, IDs: ids, Version: done.Version}, 1},
+		{driver.Query{Subject: "bob"}, 1},
+		{driver.Query{Subject: "eve"}, 0},
+		{driver.Query{}, 500},
+	} {
+		c.q.At = then
+		text, args := listOf(&sqlstore.Listing{Scope: here, Query: &c.q, Before: never}, 1)
+		rows := 0
+		require.NoError(t, db.reads(t.Context())(func(sqlstore.Row) (bool, error) { rows++; return true, nil }, text, args...))
+		require.Equal(t, c.rows, rows, "%+v", c.q)
+		found, err := db.Memory().List(t.Context(), here, c.q)
+		require.NoError(t, err)
+		require.Len(t, found, c.rows, "%+v", c.q)
+	}
+}
+
 func TestRecord_AnyBytes(t *testing.T) {
 	st := openFresh(t).Memory()
 	odd := []string{"\x00", "a\x00b", "\xff\xfe", "é", "", strings.Repeat("x", 200), "'; --"}

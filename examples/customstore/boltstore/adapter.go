@@ -3,6 +3,7 @@ package boltstore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -31,32 +32,29 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 // that changes nothing, in any state; but an erased one is no longer the same.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
 	return st.update(ctx, func(t *tx) error {
-		r := t.find(s, e.ID)
-		if r != nil && (r.Erased || !r.Entry.Equal(&e)) {
-			return driver.ErrConflict
+		m := driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}
+		plan, err := t.plan(&m, m.Needs())
+		if err == nil && !plan.Empty() {
+			t.change(s.Tenant, &plan)
 		}
-		if r == nil {
-			plan := driver.Plan{Insert: []driver.Placed{{Scope: s, Entry: e}}}
-			plan.Grows.Add(&e, 1)
-			t.change(s.Tenant, &plan, func(version uint64) { t.insert(version, &plan.Insert[0]) })
-		}
-		return nil
+		return err
 	})
 }
 
 // Delete ends the life of an entry and reports whether it was live.
-func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (live bool, err error) {
-	err = st.update(ctx, func(t *tx) error {
-		r := t.find(s, id)
-		live = r != nil && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at)
-		if live {
-			plan := driver.Plan{Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
-			plan.Grows.Add(&r.Entry, -1)
-			t.change(s.Tenant, &plan, func(version uint64) { t.retire(version, &plan.Retire[0]) })
+func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
+	err := st.update(ctx, func(t *tx) error {
+		m := driver.Mutation{At: at, Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
+		plan, err := t.plan(&m, m.Needs())
+		if err == nil {
+			t.change(s.Tenant, &plan)
 		}
-		return nil
+		return err
 	})
-	return live, err
+	if errors.Is(err, driver.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // List returns the entries that q asks for, live or at its version: from the newest

@@ -19,14 +19,14 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 		if err := m.Validate(tenant); err != nil {
 			return err
 		}
-		stored := t.stored(tenant, &m)
-		plan, err := stored.Plan(&m)
+		plan, err := t.plan(&m, t.needs(tenant, &m))
 		if err != nil {
 			return err
 		}
 		if !m.Unversioned() {
-			done.Version = t.change(tenant, &plan, func(version uint64) { t.commit(version, &plan) })
+			done.Version = t.change(tenant, &plan)
 		}
+		t.restoreAndErase(tenant, &plan)
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, t.swap(&m.Documents[i]))
 		}
@@ -39,20 +39,12 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	return done, nil
 }
 
-// stored is what is there of that which a mutation names. A lookup that fails is known at the
-// end of the transaction, also if its answer was changed.
-func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
+// needs is what is there of that which a mutation names, but for entries.
+func (t *tx) needs(tenant string, m *driver.Mutation) driver.Stored {
 	s := m.Needs()
 	s.Used = t.account(tenant).Used
 	if m.Limits.Waiting > 0 {
 		s.Used.Waiting = int64(len(t.waiting(tenant)))
-	}
-	for l := range s.Entries {
-		if r := t.find(l.Scope, l.ID); r != nil {
-			s.Entries[l] = r.Record
-		} else {
-			delete(s.Entries, l)
-		}
 	}
 	for l := range s.MergedInto {
 		for _, data := range t.ascend(key("record", l.Tenant, l.Ref)) {
@@ -67,14 +59,9 @@ func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
 	return s
 }
 
-// commit does to entries what a plan says.
-func (t *tx) commit(version uint64, plan *driver.Plan) {
-	for i := range plan.Insert {
-		t.insert(version, &plan.Insert[i])
-	}
-	for i := range plan.Retire {
-		t.retire(version, &plan.Retire[i])
-	}
+// restoreAndErase does to entries what only a whole mutation can.
+func (t *tx) restoreAndErase(tenant string, plan *driver.Plan) {
+	version := t.account(tenant).Version
 	for _, l := range plan.Restore {
 		r := t.find(l.Scope, l.ID)
 		r.State, r.For = driver.Live, ""

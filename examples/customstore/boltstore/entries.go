@@ -58,6 +58,19 @@ func (t *tx) keep(r *record) {
 	t.save(r.key(), r)
 }
 
+// plan judges a mutation, whose needs it completes by the entries that are there. A lookup that
+// fails is known at the end of the transaction, also if its answer was changed.
+func (t *tx) plan(m *driver.Mutation, needs driver.Stored) (driver.Plan, error) {
+	for l := range needs.Entries {
+		if r := t.find(l.Scope, l.ID); r != nil {
+			needs.Entries[l] = r.Record
+		} else {
+			delete(needs.Entries, l)
+		}
+	}
+	return needs.Plan(m)
+}
+
 // insert makes e an entry of a scope, which has none of its id.
 func (t *tx) insert(version uint64, p *driver.Placed) {
 	e := p.Entry
@@ -87,15 +100,20 @@ func (t *tx) account(tenant string) (a account) {
 	return a
 }
 
-// change makes a version of a tenant by a plan, which commit carries out.
-func (t *tx) change(tenant string, plan *driver.Plan, commit func(version uint64)) driver.Version {
+// change makes a version of a tenant by a plan, and does to entries what that says.
+func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 	a, mark := t.account(tenant), driver.Mark{}
 	rand.Read(mark[:])
 	a.Version++
 	a.Used.Entries, a.Used.Bytes = a.Used.Entries+plan.Grows.Entries, a.Used.Bytes+plan.Grows.Bytes
 	t.put(with(key("version", tenant), a.Version), append(mark[:], plan.Journal()...))
 	t.save(key("tenant", tenant), a)
-	commit(a.Version)
+	for i := range plan.Insert {
+		t.insert(a.Version, &plan.Insert[i])
+	}
+	for i := range plan.Retire {
+		t.retire(a.Version, &plan.Retire[i])
+	}
 	return mark.Version(a.Version)
 }
 

@@ -49,24 +49,19 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 		if len(found) == 0 && t.Get(key("tenant", tenant)) == nil {
 			return nil // there has never been one
 		}
-		t.change(tenant, new(driver.Plan), func(version uint64) {
-			a := t.account(tenant)
-			a.Horizon = version
-			for _, k := range found {
-				switch {
-				case bytes.HasPrefix(k, key("record")):
-					t.bury(&a, t.record(t.Get(k)))
-				case bytes.HasPrefix(k, key("document")):
-					t.discard(t.document(k))
-				default:
-					t.remove(k)
-				}
+		t.change(tenant, new(driver.Plan))
+		a := t.account(tenant)
+		for _, k := range found {
+			switch {
+			case bytes.HasPrefix(k, key("record")):
+				t.bury(&a, t.record(t.Get(k)))
+			case bytes.HasPrefix(k, key("document")):
+				t.discard(t.document(k))
+			default:
+				t.remove(k)
 			}
-			t.save(key("tenant", tenant), a)
-			old, gaps := key("version", tenant), key("gap", tenant)
-			t.remove(t.keys(old, with(old, version))...)
-			t.remove(t.keys(gaps, above(gaps))...)
-		})
+		}
+		t.moveHorizon(tenant, a, a.Version)
 		return nil
 	})
 	return more, err

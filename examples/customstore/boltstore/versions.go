@@ -65,14 +65,19 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 				removed++
 			}
 		}
-		a.Horizon = horizon
-		t.save(key("tenant", tenant), a)
-		versions, gaps := key("version", tenant), key("gap", tenant)
-		t.remove(t.keys(versions, with(versions, horizon))...)
-		t.remove(t.keys(gaps, with(gaps, horizon+1))...)
+		t.moveHorizon(tenant, a, horizon)
 		return nil
 	})
 	return removed, err
+}
+
+// moveHorizon keeps an account whose older versions are unavailable, and removes what tells of them.
+func (t *tx) moveHorizon(tenant string, a account, horizon uint64) {
+	a.Horizon = horizon
+	t.save(key("tenant", tenant), a)
+	versions, gaps := key("version", tenant), key("gap", tenant)
+	t.remove(t.keys(versions, with(versions, horizon))...)
+	t.remove(t.keys(gaps, with(gaps, horizon+1))...)
 }
 
 // bury removes a record.
