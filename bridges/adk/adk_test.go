@@ -355,3 +355,6 @@ func TestFailures(t *testing.T) {
 	_, err := h.mem.Service().SearchMemory(t.Context(), &adkmemory.SearchRequest{UserID: "acme", Query: "tea"})
 	assert.Error(t, err)
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

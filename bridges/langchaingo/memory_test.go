@@ -235,3 +235,6 @@ func TestBadInput(t *testing.T) {
 	_, err = langchaingo.New(t.Context(), h.Bank, memory.RunConfig{ID: "r"}, budgets)
 	assert.ErrorIs(t, err, memory.ErrValidation)
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

@@ -279,3 +279,6 @@ func sqliteStore(t *testing.T, file string) driver.Adapter {
 	t.Cleanup(func() { db.Close() })
 	return db.Memory()
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }
