@@ -53,8 +53,8 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
-// a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor or
+// whose Model is empty, a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
 // Embedder panics when it is asked for its model.
 func New(cfg Config) (*Ranker, error) {
 	switch {
@@ -71,6 +71,9 @@ func New(cfg Config) (*Ranker, error) {
 		var err error
 		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
 			return nil, hostFailed(context.Background(), theEmbedder, err)
+		}
+		if r.model == "" {
+			return nil, invalid("Config.Embedder names no model, or has none")
 		}
 	}
 	return r, nil
