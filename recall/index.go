@@ -25,8 +25,7 @@ type index struct {
 	imaged uint32   // how many entries those are
 	times  []uint32 // the entries, the oldest first; see inTime
 
-	vectors    map[uint32]vector // by entry
-	waiting    map[string]vector // of entries that the index does not have
+	vectors    map[string]vector // by the id of the entry, which the index may not have
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
 
@@ -63,7 +62,7 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[uint32]vector{}, waiting: map[string]vector{}}
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -113,10 +112,6 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	x.number[d.id] = n
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
-	if v, waits := x.waiting[d.id]; waits {
-		delete(x.waiting, d.id)
-		x.vectors[n] = v
-	}
 	return n
 }
 
@@ -155,14 +150,13 @@ func (x *index) has(n uint32, term string) bool {
 func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
-		delete(x.waiting, id)
+		delete(x.vectors, id)
 		if n, known := x.number[id]; known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
 			x.bytes -= int64(len(id))
-			delete(x.vectors, n)
 		}
 	}
 	if len(gone) == 0 {

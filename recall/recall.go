@@ -275,7 +275,7 @@ func (r *Ranker) indexOf(s memory.Scope) *cached {
 func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now += c.index.bytes + int64(len(c.index.vectors)+len(c.index.waiting))*int64(c.index.dimensions+perVector)
+		now += c.index.bytes + int64(len(c.index.vectors))*int64(c.index.dimensions+perVector)
 	}
 	<-c.locked
 	r.mu.Lock()
