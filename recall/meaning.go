@@ -193,11 +193,8 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (to
 		return nil, all
 	}
 	for n := range uint32(len(s.docs)) {
-		if !s.shown[n] {
-			continue
-		}
 		v, ok := s.vectorOf(n)
-		if !ok {
+		if !ok || !s.shown[n] {
 			continue
 		}
 		near := v.similarity(asked)
