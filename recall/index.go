@@ -17,7 +17,7 @@ type index struct {
 	scope   memory.Scope
 	docs    []doc
 	lengths []float32            // of the entries, in words
-	number  map[string]uint32    // of an entry, by its id
+	number  map[string]uint32    // of an entry, by its id; nil until numberOf needs it
 	terms   map[string][]posting // in ascending order of entries
 	bytes   int64
 
@@ -62,12 +62,12 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[string]vector{}}
+	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
 func (x *index) add(e *memory.Entry) uint32 {
-	if n, known := x.number[e.ID]; known {
+	if n, known := x.numberOf(e.ID); known {
 		return n
 	}
 	n := uint32(len(x.docs))
@@ -111,15 +111,27 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.last.shown = append(x.last.shown, false)
 	}
 	x.number[d.id] = n
-	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
+	x.bytes += perDoc + int64(len(count))*perPosting
 	return n
+}
+
+// numberOf returns the number of an entry. Most questions of a process that has read an image need none.
+func (x *index) numberOf(id string) (n uint32, known bool) {
+	if x.number == nil {
+		x.number = make(map[string]uint32, len(x.docs))
+		for n, d := range x.docs {
+			x.number[d.id] = uint32(n)
+		}
+	}
+	n, known = x.number[id]
+	return n, known
 }
 
 // What things take, estimated: with the room that slices and maps grow ahead.
 const (
 	perRef     = 1024 // also of one that holds nothing
 	perTerm    = 64
-	perDoc     = 96
+	perDoc     = 128 // with its id
 	perPosting = 12
 	perVector  = 96 // beside its coordinates
 )
@@ -151,12 +163,11 @@ func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
 		delete(x.vectors, id)
-		if n, known := x.number[id]; known {
+		if n, known := x.numberOf(id); known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
-			x.bytes -= int64(len(id))
 		}
 	}
 	if len(gone) == 0 {

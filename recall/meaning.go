@@ -73,7 +73,7 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	given := slices.Clone(texts)
 	answer, err := hostcall.Call(ctx, theEmbedder, memory.PluginTimeout, func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
 	if err != nil {
-		return nil, hostFailed(ctx, theEmbedder, err)
+		return nil, hostcall.Failed(ctx, theEmbedder, err, internal)
 	}
 	if len(answer) != len(texts) {
 		return nil, internal("the embedder gave another number of vectors than texts", nil)
@@ -101,7 +101,7 @@ func (r *Ranker) secretsOf(ctx context.Context, tenant string) (memory.Redactor,
 	if err == nil && secrets == nil {
 		return nil, internal("Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets", nil)
 	}
-	return secrets, hostFailed(ctx, theSource, err)
+	return secrets, hostcall.Failed(ctx, theSource, err, internal)
 }
 
 // embedQuestion returns the vector of a question, without the tenant's secrets.
@@ -119,7 +119,7 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 	case errors.As(err, &known):
 		return nil, memory.ErrSecretLeakage.In(pkg, known.ContentFree(), err)
 	case hostcall.Misbehaved(err), err != nil && err == ctx.Err():
-		return nil, hostFailed(ctx, part, err)
+		return nil, hostcall.Failed(ctx, part, err, internal)
 	case err != nil:
 		return nil, memory.ErrSecretLeakage.In(pkg, hostcall.Describe(part, err), err)
 	}

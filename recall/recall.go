@@ -70,7 +70,7 @@ func New(cfg Config) (*Ranker, error) {
 	if cfg.Embedder != nil {
 		var err error
 		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
-			return nil, hostFailed(context.Background(), theEmbedder, err)
+			return nil, hostcall.Failed(context.Background(), theEmbedder, err, internal)
 		}
 		if r.model == "" {
 			return nil, invalid("Config.Embedder names no model, or has none")
@@ -298,8 +298,3 @@ const pkg = "recall"
 func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 
 func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
-
-// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
-func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, internal)
-}

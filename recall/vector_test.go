@@ -2,8 +2,8 @@ package recall
 
 import (
 	"context"
-	"fmt"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
