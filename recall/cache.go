@@ -84,7 +84,7 @@ func (x *index) follow(ctx context.Context, name string, newest *memory.View, mo
 	}
 	x.erase(slices.Concat(later.Erased, earlier.Erased))
 	for _, id := range touched {
-		if n, known := x.number[id]; known {
+		if n, known := x.numberOf(id); known {
 			x.setLive(n, false)
 		}
 	}
@@ -104,12 +104,12 @@ func (c *cached) snapshotOf(ctx context.Context, v *memory.View) (*snapshot, err
 	shown := map[uint32]bool{}
 	unsure := slices.Concat(later.Put, later.Restored, earlier.Retired, earlier.Restored)
 	for _, id := range slices.Concat(later.Retired, earlier.Put, unsure) {
-		if n, known := c.index.number[id]; known {
+		if n, known := c.index.numberOf(id); known {
 			shown[n] = false
 		}
 	}
 	for _, id := range own {
-		if n, known := c.index.number[id]; known { // not erased, or the index would not have it
+		if n, known := c.index.numberOf(id); known { // not erased, or the index would not have it
 			shown[n] = !c.index.docs[n].expired(v.At().UnixMilli())
 		} else {
 			unsure = append(unsure, id)

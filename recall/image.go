@@ -12,6 +12,7 @@ import (
 	"hash/crc32"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/memory"
@@ -50,12 +51,14 @@ func imageOf(group string) (m image) {
 
 // columns is what an image has of an index. Its entries are numbered as they stand.
 type columns struct {
-	IDs              []string
+	IDs              string // with separator behind each
 	Created, Expires []int64
 	Merged           []int32
 	Lengths          []float32
 	Lists            lists
 }
+
+const separator = "\n" // which no id has
 
 // symbols writes bytes as text, as a document of content must be, in which a redactor finds no word and no
 // shape of a secret: it has one letter.
@@ -126,11 +129,12 @@ func (l *lists) without(gone func(posting) bool) (kept lists) {
 // columns, and behind them what is packed.
 func (x *index) encode() (raw []byte, entries int, err error) {
 	var c columns
+	var ids []string
 	numbers := make([]uint32, len(x.docs)) // in the image
 	for n, d := range x.docs {
 		if d.live {
-			numbers[n] = uint32(len(c.IDs))
-			c.IDs, c.Lengths, c.Merged = append(c.IDs, d.id), append(c.Lengths, x.lengths[n]), append(c.Merged, d.merged)
+			numbers[n] = uint32(len(ids))
+			ids, c.Lengths, c.Merged = append(ids, d.id), append(c.Lengths, x.lengths[n]), append(c.Merged, d.merged)
 			c.Created, c.Expires = append(c.Created, d.created), append(c.Expires, d.expires)
 		}
 	}
@@ -150,9 +154,10 @@ func (x *index) encode() (raw []byte, entries int, err error) {
 		}
 		c.Lists.add(digest, live)
 	}
+	c.IDs = strings.Join(append(ids, ""), separator)
 	var b bytes.Buffer
 	err = gob.NewEncoder(&b).Encode(&c)
-	return append(b.Bytes(), c.Lists.packed...), len(c.IDs), err
+	return append(b.Bytes(), c.Lists.packed...), len(ids), err
 }
 
 // decode makes an index of what encode returned.
@@ -163,14 +168,14 @@ func (x *index) decode(raw []byte) error {
 		return err
 	}
 	c.Lists.packed = raw[len(raw)-r.Len():]
-	x.docs, x.lengths, x.number = make([]doc, len(c.IDs)), c.Lengths, make(map[string]uint32, len(c.IDs))
-	x.image, x.imaged = c.Lists, uint32(len(c.IDs))
-	for n, id := range c.IDs {
+	ids := strings.Split(c.IDs, separator)
+	ids = ids[:len(ids)-1]
+	x.docs, x.lengths = make([]doc, len(ids)), c.Lengths
+	x.image, x.imaged = c.Lists, uint32(len(ids))
+	for n, id := range ids {
 		x.docs[n] = doc{id: id, created: c.Created[n], expires: c.Expires[n], live: true, merged: c.Merged[n]}
-		x.number[id] = uint32(n)
-		x.bytes += int64(len(id)) + perDoc
 	}
-	x.bytes += int64(len(c.Lists.packed) + 12*len(c.Lists.Digests))
+	x.bytes += int64(len(ids)*perDoc + len(c.Lists.packed) + 12*len(c.Lists.Digests))
 	return nil
 }
 
@@ -200,16 +205,15 @@ func (p *upkeep) keepImage(ctx context.Context, v *memory.View, name string, don
 	if name == "" || done.imaged == name || time.Now().Before(done.resting) {
 		return nil // the store does not tell what has changed, or nothing has
 	}
-	due, err := imageIsDue(ctx, v)
-	if err == nil && !due {
-		done.imaged = name
-	}
-	if err != nil || !due {
+	if due, err := imageIsDue(ctx, v); err != nil {
 		return err
+	} else if !due {
+		done.imaged = name
+		return nil
 	}
 	began := time.Now()
 	// An image has no text, and so nothing that a redactor could take out.
-	err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-image", Tenant: v.Scope().Tenant, Redactor: wordless{}}, func(job *memory.Job) error {
+	err := p.bank.Pass(ctx, memory.JobConfig{ID: "recall-image", Tenant: v.Scope().Tenant, Redactor: wordless{}}, func(job *memory.Job) error {
 		return p.writeImage(ctx, job, v)
 	})
 	done.resting = time.Now().Add(imageRest * time.Since(began))

@@ -87,6 +87,31 @@ func TestAnImageThatIsNotWholeIsNotRead(t *testing.T) {
 	}
 }
 
+// An image of a ref in which nothing is live any more is read like any other.
+func TestAnImageOfNothing(t *testing.T) {
+	recall.SmallImages(t)
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
+	for i := range 5 {
+		w.put(fmt.Sprint("tea number ", i))
+	}
+	require.NoError(t, maintain(w.bank))
+	entries, err := w.bank.Reader(tenant).List(bg, ref, memory.ListOptions{})
+	require.NoError(t, err)
+	for _, e := range entries {
+		_, err := w.job.Delete(bg, ref, e.ID)
+		require.NoError(t, err)
+	}
+	before := w.images()[0].Group
+	w.now = w.now.Add(time.Hour)
+	w.bank = w.open(newRanker(recall.Config{}))
+	require.NoError(t, maintain(w.bank))
+	require.NotEqual(t, before, w.images()[0].Group)
+	w.bank = w.open(newRanker(recall.Config{}))
+	require.Empty(t, w.ask("tea"))
+	w.put("tea again")
+	require.Equal(t, []string{"tea again"}, w.ask("tea"))
+}
+
 // counting counts the pages of entries that are read.
 type counting struct {
 	altered

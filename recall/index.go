@@ -17,7 +17,7 @@ type index struct {
 	scope   memory.Scope
 	docs    []doc
 	lengths []float32            // of the entries, in words
-	number  map[string]uint32    // of an entry, by its id
+	number  map[string]uint32    // of an entry, by its id; nil until numberOf needs it
 	terms   map[string][]posting // in ascending order of entries
 	bytes   int64
 
@@ -25,8 +25,7 @@ type index struct {
 	imaged uint32   // how many entries those are
 	times  []uint32 // the entries, the oldest first; see inTime
 
-	vectors    map[uint32]vector // by entry
-	waiting    map[string]vector // of entries that the index does not have
+	vectors    map[string]vector // by the id of the entry, which the index may not have
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
 
@@ -63,12 +62,12 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[uint32]vector{}, waiting: map[string]vector{}}
+	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
 func (x *index) add(e *memory.Entry) uint32 {
-	if n, known := x.number[e.ID]; known {
+	if n, known := x.numberOf(e.ID); known {
 		return n
 	}
 	n := uint32(len(x.docs))
@@ -112,19 +111,27 @@ func (x *index) add(e *memory.Entry) uint32 {
 		x.last.shown = append(x.last.shown, false)
 	}
 	x.number[d.id] = n
-	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
-	if v, waits := x.waiting[d.id]; waits {
-		delete(x.waiting, d.id)
-		x.vectors[n] = v
-	}
+	x.bytes += perDoc + int64(len(count))*perPosting
 	return n
+}
+
+// numberOf returns the number of an entry. Most questions of a process that has read an image need none.
+func (x *index) numberOf(id string) (n uint32, known bool) {
+	if x.number == nil {
+		x.number = make(map[string]uint32, len(x.docs))
+		for n, d := range x.docs {
+			x.number[d.id] = uint32(n)
+		}
+	}
+	n, known = x.number[id]
+	return n, known
 }
 
 // What things take, estimated: with the room that slices and maps grow ahead.
 const (
 	perRef     = 1024 // also of one that holds nothing
 	perTerm    = 64
-	perDoc     = 96
+	perDoc     = 128 // with its id
 	perPosting = 12
 	perVector  = 96 // beside its coordinates
 )
@@ -155,14 +162,12 @@ func (x *index) has(n uint32, term string) bool {
 func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
-		delete(x.waiting, id)
-		if n, known := x.number[id]; known {
+		delete(x.vectors, id)
+		if n, known := x.numberOf(id); known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
-			x.bytes -= int64(len(id))
-			delete(x.vectors, n)
 		}
 	}
 	if len(gone) == 0 {

@@ -73,7 +73,7 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	given := slices.Clone(texts)
 	answer, err := hostcall.Call(ctx, theEmbedder, memory.PluginTimeout, func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
 	if err != nil {
-		return nil, hostFailed(ctx, theEmbedder, err)
+		return nil, hostcall.Failed(ctx, theEmbedder, err, internal)
 	}
 	if len(answer) != len(texts) {
 		return nil, internal("the embedder gave another number of vectors than texts", nil)
@@ -101,7 +101,7 @@ func (r *Ranker) secretsOf(ctx context.Context, tenant string) (memory.Redactor,
 	if err == nil && secrets == nil {
 		return nil, internal("Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets", nil)
 	}
-	return secrets, hostFailed(ctx, theSource, err)
+	return secrets, hostcall.Failed(ctx, theSource, err, internal)
 }
 
 // embedQuestion returns the vector of a question, without the tenant's secrets.
@@ -119,7 +119,7 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 	case errors.As(err, &known):
 		return nil, memory.ErrSecretLeakage.In(pkg, known.ContentFree(), err)
 	case hostcall.Misbehaved(err), err != nil && err == ctx.Err():
-		return nil, hostFailed(ctx, part, err)
+		return nil, hostcall.Failed(ctx, part, err, internal)
 	case err != nil:
 		return nil, memory.ErrSecretLeakage.In(pkg, hostcall.Describe(part, err), err)
 	}
@@ -131,8 +131,7 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 }
 
 // loadVectors reads the vectors that were made since the index read them last: batch by batch, or
-// all at once if it has none yet. Those of entries that it does not have are kept until it has
-// them.
+// all at once if it has none yet.
 func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
 	if model == "" {
 		return nil
@@ -153,7 +152,7 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 				return err
 			}
 			if vec, ok := vectorOf(d.Value, h.dimensions); ok { // a damaged one is not there
-				x.setVector(d.Key, vec)
+				x.vectors[d.Key] = vec
 			}
 		}
 		x.batches, x.dimensions = next, h.dimensions
@@ -161,19 +160,10 @@ func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) e
 	return nil
 }
 
-// setVector sets the vector of an entry, or keeps it until the entry is indexed.
-func (x *index) setVector(id string, v vector) {
-	if n, known := x.number[id]; known {
-		x.vectors[n] = v
-	} else {
-		x.waiting[id] = v
-	}
-}
-
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
 // memory; ok is false if there is none.
 func (s *snapshot) vectorOf(n uint32) (v vector, ok bool) {
-	v, ok = s.vectors[n]
+	v, ok = s.vectors[s.docs[n].id]
 	return v, ok && (s.opened == 0 || v.since <= s.opened)
 }
 
@@ -202,7 +192,7 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (to
 	if asked == nil || len(asked.coords) != s.dimensions {
 		return nil, all
 	}
-	for n := range s.vectors {
+	for n := range uint32(len(s.docs)) {
 		v, ok := s.vectorOf(n)
 		if !ok || !s.shown[n] {
 			continue

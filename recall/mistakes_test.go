@@ -34,6 +34,8 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 	}{
 		"a model without a redactor": {open(recall.Config{Embedder: failing}), memory.ErrValidation,
 			"recall: Config.Embedder needs Config.Redactor, since the model sees redacted text only"},
+		"a model without a name": {open(recall.Config{Embedder: scripted{}, Redactor: noSecrets}), memory.ErrValidation,
+			"recall: Config.Embedder names no model, or has none"},
 		"a bound below zero": {open(recall.Config{MaxBytes: -1}), memory.ErrValidation,
 			"recall: Config.MaxBytes is below zero: 0 means the default"},
 		"meaning without a model": {ask(recall.Config{}, memory.Search{Rank: "semantic"}), memory.ErrNotProvided,

@@ -68,10 +68,7 @@ type hit struct {
 // them that keep lets through. It looks only at what the view shows, so that the same view
 // gives the same scores whatever else the index holds.
 func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
-	if s.n == 0 || limit <= 0 {
-		return nil
-	}
-	perWord := k1 * b / max(s.length/float64(s.n), 1)
+	perWord := k1 * b / max(s.length/float64(max(s.n, 1)), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
 	for _, t := range q.terms {
@@ -205,16 +202,10 @@ func (s *snapshot) insert(top []hit, h hit, limit int) []hit {
 
 // before orders hits: the better first, and the newer of two that are as good.
 func (s *snapshot) before(a, b hit) int {
-	if c := cmp.Compare(b.score, a.score); c != 0 {
-		return c
-	}
-	return s.older(b.doc, a.doc)
+	return cmp.Or(cmp.Compare(b.score, a.score), s.older(b.doc, a.doc))
 }
 
 // older orders entries against the order of a list.
 func (x *index) older(a, b uint32) int {
-	if c := cmp.Compare(x.docs[a].created, x.docs[b].created); c != 0 {
-		return c
-	}
-	return cmp.Compare(x.docs[a].id, x.docs[b].id)
+	return cmp.Or(cmp.Compare(x.docs[a].created, x.docs[b].created), cmp.Compare(x.docs[a].id, x.docs[b].id))
 }

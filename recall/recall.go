@@ -53,8 +53,8 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
-// a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor or
+// whose Model is empty, a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
 // Embedder panics when it is asked for its model.
 func New(cfg Config) (*Ranker, error) {
 	switch {
@@ -70,7 +70,10 @@ func New(cfg Config) (*Ranker, error) {
 	if cfg.Embedder != nil {
 		var err error
 		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
-			return nil, hostFailed(context.Background(), theEmbedder, err)
+			return nil, hostcall.Failed(context.Background(), theEmbedder, err, internal)
+		}
+		if r.model == "" {
+			return nil, invalid("Config.Embedder names no model, or has none")
 		}
 	}
 	return r, nil
@@ -272,7 +275,7 @@ func (r *Ranker) indexOf(s memory.Scope) *cached {
 func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now += c.index.bytes + int64(len(c.index.vectors)+len(c.index.waiting))*int64(c.index.dimensions+perVector)
+		now += c.index.bytes + int64(len(c.index.vectors))*int64(c.index.dimensions+perVector)
 	}
 	<-c.locked
 	r.mu.Lock()
@@ -295,8 +298,3 @@ const pkg = "recall"
 func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 
 func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
-
-// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
-func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, internal)
-}

@@ -31,7 +31,9 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 // scripted is a model in the process: the step of each call says what it answers.
@@ -140,13 +142,13 @@ func (h *host) search(user, query string) (said string) {
 	return said
 }
 
-var sessionIDs atomic.Int64
+var asks atomic.Int64
 
 // TestLaws runs the suite of all bridges: what is remembered is an event of an ADK session, each question is an invocation, and
 // what it says is what the model is shown at first and by load_memory, and what the service finds.
 func TestLaws(t *testing.T) {
-	bridgetest.Run(t, bridgetest.Bridge{Without: map[string]string{"M6": "a view is that of one invocation, see TestM6_AnInvocationHasOneView"},
-		Open: func(t *testing.T, bank *bridgetest.Host, tenant string) bridgetest.Session {
+	bridgetest.Run(t, bridgetest.Bridge{Store: sqliteStore, Without: map[string]string{"M6": "a view is that of one invocation, see TestM6_AnInvocationHasOneView"},
+		Open: func(t *testing.T, bank *bridgetest.Host, tenant, id string) bridgetest.Session {
 			h := on(t, bank)
 			about := map[string]bridgetest.Fact{}
 			h.cfg.Draft = func(e *session.Event, d memory.Draft) memory.Draft {
@@ -158,7 +160,6 @@ func TestLaws(t *testing.T) {
 				return d
 			}
 			h.configure(h.cfg)
-			id := fmt.Sprint("session-", sessionIDs.Add(1))
 			return bridgetest.Session{
 				Remember: func(f bridgetest.Fact) string {
 					if _, again := about[f.Text]; !again {
@@ -172,7 +173,7 @@ func TestLaws(t *testing.T) {
 				},
 				Recall: func(question string) string {
 					m := script(calls("load_memory", map[string]any{"query": question}), says("I see."))
-					require.NoError(t, h.ask(tenant, fmt.Sprint("asks-", sessionIDs.Add(1)), question, m)) // ADK's history has earlier results
+					require.NoError(t, h.ask(tenant, fmt.Sprint("asks-", asks.Add(1)), question, m)) // ADK's history has earlier results
 					return strings.ReplaceAll(strings.Join(m.seen, "\n"), question, "") + h.search(tenant, question)
 				},
 				Delete: func(entry string) bool {
@@ -182,6 +183,13 @@ func TestLaws(t *testing.T) {
 				},
 			}
 		}})
+}
+
+func sqliteStore(t *testing.T, file string) driver.Adapter {
+	db, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Memory()
 }
 
 // What one session has said, the next one is told before its model answers, and its events hold nothing of that.
@@ -347,3 +355,6 @@ func TestFailures(t *testing.T) {
 	_, err := h.mem.Service().SearchMemory(t.Context(), &adkmemory.SearchRequest{UserID: "acme", Query: "tea"})
 	assert.Error(t, err)
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openwop/agentmemory/bridges/anthropic"
 	"github.com/openwop/agentmemory/bridges/anthropic/memorytool"
+	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/redact"
@@ -134,3 +135,6 @@ func ExampleResults() {
 	// Here's the content of /memories/todo.md with line numbers:
 	//      1	call Ann
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

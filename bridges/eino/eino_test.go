@@ -22,6 +22,7 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -293,6 +294,32 @@ func TestTheToolsSayWhatTheyTake(t *testing.T) {
 		}
 		assert.NotEmpty(t, js.Required)
 	}
+}
+
+// halfNear is a ranker by words that says of every hit that it is half as near in meaning as can be.
+type halfNear struct{ *recall.Ranker }
+
+func (r halfNear) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	hits, err := r.Ranker.Rank(ctx, v, q)
+	for i := range hits {
+		hits[i].Similarity = 0.5
+	}
+	return hits, err
+}
+
+func TestADocumentSaysHowNearItIs(t *testing.T) {
+	ranker, err := recall.New(recall.Config{})
+	require.NoError(t, err)
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: halfNear{ranker}})
+	require.NoError(t, err)
+	ctx, run := eino.WithRun(t.Context(), bank, memory.RunConfig{ID: "run-1", Tenant: "acme", Redactor: redact.New(redact.Config{})})
+	opened, err := run.Open(ctx)
+	require.NoError(t, err)
+	_, err = opened.Put(ctx, ref, memory.Draft{Content: "Ann likes tea."})
+	require.NoError(t, err)
+	docs, err := newHost(t, inmem.New()).mem.Retriever().Retrieve(ctx, "tea")
+	require.NoError(t, err)
+	assert.Equal(t, 0.5, docs[0].MetaData["similarity"])
 }
 
 func TestRetrieverInAGraph(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/memory/sqlite"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -34,16 +34,13 @@ func remembered(t *testing.T, result string) (e struct {
 	return e
 }
 
-// sessions counts those of the suite, whose runs need ids of their own.
-var sessions atomic.Int64
-
 // TestLaws runs the suite of all bridges: a session is one run, whose agents call the tools. What they say to a question is
 // what the model finds in its prompt and by memory_recall, and what the Retriever finds.
 func TestLaws(t *testing.T) {
-	bridgetest.Run(t, bridgetest.Bridge{Open: func(t *testing.T, bank *bridgetest.Host, tenant string) bridgetest.Session {
+	bridgetest.Run(t, bridgetest.Bridge{Store: sqliteStore, Open: func(t *testing.T, bank *bridgetest.Host, tenant, name string) bridgetest.Session {
 		h := on(t, bank)
 		h.configure(eino.Config{Ref: ref, RecallTokens: 10_000})
-		ctx, _ := h.with(tenant, fmt.Sprint("session-", sessions.Add(1)))
+		ctx, _ := h.with(tenant, name)
 		call := func(question string, step func([]*schema.Message) *schema.Message) (result string, m *scripted) {
 			m = script(step, says("Done."))
 			out := follow(t, h.runner(m).Query(ctx, question))
@@ -75,6 +72,13 @@ func TestLaws(t *testing.T) {
 			},
 		}
 	}})
+}
+
+func sqliteStore(t *testing.T, file string) driver.Adapter {
+	db, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Memory()
 }
 
 // Another ref of the same tenant is another scope.

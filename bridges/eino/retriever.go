@@ -15,9 +15,8 @@ import (
 
 // Retriever returns a Retriever over what the run of its context sees. Its one option is TopK, from 1 to [MaxLimit];
 // without it there are [DefaultLimit] documents. What they say together is within Config.RecallTokens. A
-// document has the entry's id, score, "tags", "created_at", the words of the query that it has as "terms" and, if it
-// expires, "expires_at". What it says is data: a prompt that is
-// made of it marks it so.
+// document has the entry's id, score, "tags", "created_at", the words of the query that it has as "terms", its "similarity" if the
+// ranker has a model and, if it expires, "expires_at". What it says is data: a prompt that is made of it marks it so.
 func (m *Memory) Retriever() retriever.Retriever { return memoryRetriever{m} }
 
 type memoryRetriever struct{ m *Memory }
@@ -69,6 +68,9 @@ func document(h memory.Hit) *schema.Document {
 	about := map[string]any{"tags": h.Entry.Tags, "created_at": h.Entry.CreatedAt.Format(time.RFC3339Nano), "terms": h.Terms}
 	if !h.Entry.ExpiresAt.IsZero() {
 		about["expires_at"] = h.Entry.ExpiresAt.Format(time.RFC3339Nano)
+	}
+	if h.Similarity > 0 {
+		about["similarity"] = h.Similarity
 	}
 	d := &schema.Document{ID: h.Entry.ID, Content: h.Entry.Content, MetaData: about}
 	return d.WithScore(h.Score)

@@ -20,7 +20,9 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 // model answers every prompt, which it keeps, by a function.
@@ -44,7 +46,11 @@ func says(text string) *model { return &model{answer: func(string) string { retu
 var budgets = langchaingo.Config{Ref: bridgetest.Ref, RecallTokens: 1000, RememberTokens: 500}
 
 func open(t *testing.T, h *bridgetest.Host, tenant string, cfg langchaingo.Config) *langchaingo.Memory {
-	mem, err := langchaingo.New(t.Context(), h.Bank, memory.RunConfig{ID: "run-" + rand.Text(), Tenant: tenant, Redactor: bridgetest.Secrets(t)}, cfg)
+	return openRun(t, h, tenant, "run-"+rand.Text(), cfg)
+}
+
+func openRun(t *testing.T, h *bridgetest.Host, tenant, id string, cfg langchaingo.Config) *langchaingo.Memory {
+	mem, err := langchaingo.New(t.Context(), h.Bank, memory.RunConfig{ID: id, Tenant: tenant, Redactor: bridgetest.Secrets(t)}, cfg)
 	require.NoError(t, err)
 	return mem
 }
@@ -65,14 +71,14 @@ func save(t *testing.T, mem *langchaingo.Memory, input, output string) {
 
 // TestLaws runs the suite of all bridges: a session is one Memory.
 func TestLaws(t *testing.T) {
-	bridgetest.Run(t, bridgetest.Bridge{Open: func(t *testing.T, h *bridgetest.Host, tenant string) bridgetest.Session {
+	bridgetest.Run(t, bridgetest.Bridge{Store: sqliteStore, Open: func(t *testing.T, h *bridgetest.Host, tenant, name string) bridgetest.Session {
 		var fact bridgetest.Fact
 		cfg := budgets
 		cfg.RecallTokens = 10_000
 		cfg.Draft = func(_ context.Context, _, output string) memory.Draft {
 			return memory.Draft{Content: output, Subjects: fact.Subjects, ExpiresAt: fact.ExpiresAt}
 		}
-		mem := open(t, h, tenant, cfg)
+		mem := openRun(t, h, tenant, name, cfg)
 		return bridgetest.Session{
 			Remember: func(f bridgetest.Fact) string {
 				fact = f
@@ -82,6 +88,13 @@ func TestLaws(t *testing.T) {
 			Recall: func(question string) string { return history(t, mem, question) },
 		}
 	}})
+}
+
+func sqliteStore(t *testing.T, file string) driver.Adapter {
+	db, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Memory()
 }
 
 // What one conversation has learned, the next one is told before its model answers.
@@ -222,3 +235,6 @@ func TestBadInput(t *testing.T) {
 	_, err = langchaingo.New(t.Context(), h.Bank, memory.RunConfig{ID: "r"}, budgets)
 	assert.ErrorIs(t, err, memory.ErrValidation)
 }
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

@@ -345,7 +345,7 @@ func TestLaws(t *testing.T) {
 	for name, without := range map[string]map[string]string{"live": live, "view": {}} {
 		without["M8"] = "a client names no call, so that one that is tried again is another one"
 		t.Run(name, func(t *testing.T) {
-			bridgetest.Run(t, bridgetest.Bridge{Without: without, Open: func(t *testing.T, h *bridgetest.Host, tenant string) bridgetest.Session {
+			bridgetest.Run(t, bridgetest.Bridge{Without: without, Open: func(t *testing.T, h *bridgetest.Host, tenant, _ string) bridgetest.Session {
 				cfg := (&host{h}).config(t, tenant)
 				cfg.View = name == "view"
 				c := connect(t, cfg)

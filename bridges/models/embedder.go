@@ -15,8 +15,13 @@ type RankerEmbedder struct{ m *Models }
 // RankerEmbedder returns the embedder for the ranker of package recall.
 func (m *Models) RankerEmbedder() RankerEmbedder { return RankerEmbedder{m} }
 
-// Model names the model.
-func (e RankerEmbedder) Model() string { return nameOf(e.m.cfg.Vectors) }
+// Model names the model. It is empty without Config.Vectors, which the constructor of the ranker refuses.
+func (e RankerEmbedder) Model() string {
+	if e.m.cfg.Vectors == nil {
+		return ""
+	}
+	return e.m.cfg.Vectors.Name()
+}
 
 // Embed returns a vector for each text, and nil for a blank one. A text counts up to [EmbedBytes].
 // All vectors have one length, and none has a NaN or an infinity or zeros only.

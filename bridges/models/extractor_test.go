@@ -15,7 +15,9 @@ import (
 	"github.com/openwop/agentmemory/bridges/models"
 	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 func facts(v ...object) string {
@@ -226,8 +228,8 @@ var said = regexp.MustCompile(`(?s)<note-(\w+) n=1[^>]*>\n(.*)\n</note-\w+>`)
 
 // TestLaws runs the suite of all bridges: a session extracts a fact from each message, and its questions are the bank's.
 func TestLaws(t *testing.T) {
-	bridgetest.Run(t, bridgetest.Bridge{Without: map[string]string{"M6": "a pass works on live memory"},
-		Open: func(t *testing.T, h *bridgetest.Host, tenant string) bridgetest.Session {
+	bridgetest.Run(t, bridgetest.Bridge{Store: sqliteStore, Without: map[string]string{"M6": "a pass works on live memory"},
+		Open: func(t *testing.T, h *bridgetest.Host, tenant, _ string) bridgetest.Session {
 			var fact bridgetest.Fact
 			s := serve(t, func(_ models.Task, request string) string {
 				var body struct {
@@ -270,3 +272,13 @@ func TestLaws(t *testing.T) {
 			}
 		}})
 }
+
+func sqliteStore(t *testing.T, file string) driver.Adapter {
+	db, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Memory()
+}
+
+// The program of the README compiles.
+func TestReadme(t *testing.T) { bridgetest.Readme(t) }

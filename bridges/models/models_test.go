@@ -20,6 +20,7 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -263,4 +264,13 @@ func TestEmbedderBatchesAndCuts(t *testing.T) {
 		assert.Equal(t, float32(i%models.EmbedTexts+1), v[1])
 	}
 	assert.Equal(t, "scripted/1", m.RankerEmbedder().Model())
+}
+
+// A ranker refuses the embedder of a configuration that has no model for vectors.
+func TestNoModelForVectors(t *testing.T) {
+	m, err := models.New(models.Config{Model: &scripted{}})
+	require.NoError(t, err)
+	_, err = recall.New(recall.Config{Embedder: m.RankerEmbedder(),
+		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
+	assert.ErrorIs(t, err, memory.ErrValidation)
 }

@@ -10,7 +10,7 @@
 //	inspector/agents       its agents, and what each has to do without
 //	inspector/refs         the refs of the tenant
 //	inspector/entries      ?ref=            the entries of a ref (with &tag=) as stored, newest first
-//	inspector/recall       ?ref=&q=         a question with its hits, their terms and scores
+//	inspector/recall       ?ref=&q=         a question with its hits, their terms, scores and similarities
 //	inspector/lineage      ?ref=&id=        what became of an entry, and what its head replaced
 //	inspector/subject      ?subject=        all about a subject, which is what forgetting it would erase
 //	inspector/runs         the newest runs

@@ -105,10 +105,12 @@ func (h *Handler) recall(q *request) (any, error) {
 		Entry entryDoc `json:"entry"`
 		Score float64  `json:"score"`
 		Terms []string `json:"terms"`
+		// Similarity is how near the entry is to the question in meaning, if the ranker has a model.
+		Similarity float64 `json:"similarity,omitempty"`
 	}
 	docs := []hitDoc{}
 	for _, hit := range hits {
-		docs = append(docs, hitDoc{document(hit.Entry), hit.Score, append([]string{}, hit.Terms...)})
+		docs = append(docs, hitDoc{document(hit.Entry), hit.Score, append([]string{}, hit.Terms...), hit.Similarity})
 	}
 	return map[string]any{"hits": docs}, nil
 }

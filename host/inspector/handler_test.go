@@ -84,7 +84,7 @@ func inspect(t *testing.T) *inspected {
 	}
 	ranker, err := recall.New(recall.Config{})
 	require.NoError(t, err)
-	looked, err := memory.New(store, memory.Config{Now: now, Ranker: ranker, ReadOnly: true})
+	looked, err := memory.New(store, memory.Config{Now: now, Ranker: halfNear{ranker}, ReadOnly: true})
 	require.NoError(t, err)
 	model, err := capability.Derive(capability.Inputs{Bank: x.bank})
 	require.NoError(t, err)
@@ -109,6 +109,17 @@ func inspect(t *testing.T) *inspected {
 		},
 	}
 	return x
+}
+
+// halfNear is a ranker by words that says of every hit that it is half as near in meaning as can be.
+type halfNear struct{ *recall.Ranker }
+
+func (r halfNear) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	hits, err := r.Ranker.Rank(ctx, v, q)
+	for i := range hits {
+		hits[i].Similarity = 0.5
+	}
+	return hits, err
 }
 
 func (x *inspected) pass(tenant string, f func(*memory.Job)) {
@@ -195,6 +206,7 @@ func TestRoutes(t *testing.T) {
 	assert.Equal(t, x.ids["head of a"], field[string](t, hit, "entry", "id"))
 	assert.Contains(t, hit["terms"], "jam")
 	assert.Greater(t, hit["score"], 0.0)
+	assert.Equal(t, 0.5, hit["similarity"])
 
 	lineage := x.get("lineage", "ref", ref, "id", x.ids["a"])
 	assert.Equal(t, "superseded", lineage["state"])

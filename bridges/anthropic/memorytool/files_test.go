@@ -2,7 +2,6 @@ package memorytool_test
 
 import (
 	"context"
-	crand "crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -20,7 +19,9 @@ import (
 	"github.com/openwop/agentmemory/bridges/anthropic/memorytool"
 	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
+	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 const (
@@ -251,12 +252,12 @@ func TestFiles_LikeATree(t *testing.T) {
 func TestLaws(t *testing.T) {
 	for name, without := range map[string]map[string]string{"live": {"M6": "the tool shows live memory, see InRun"}, "run": nil} {
 		t.Run(name, func(t *testing.T) {
-			bridgetest.Run(t, bridgetest.Bridge{Without: without, Open: func(t *testing.T, bank *bridgetest.Host, tenant string) bridgetest.Session {
+			bridgetest.Run(t, bridgetest.Bridge{Store: sqliteStore, Without: without, Open: func(t *testing.T, bank *bridgetest.Host, tenant, id string) bridgetest.Session {
 				job, err := bank.Background(memory.JobConfig{ID: "tool", Tenant: tenant, Redactor: bridgetest.Secrets(t)})
 				require.NoError(t, err)
 				m := memorytool.Live(bank.Bank, job)
 				if name == "run" {
-					run, err := bank.Start(t.Context(), memory.RunConfig{ID: "session " + crand.Text(), Tenant: tenant, Redactor: bridgetest.Secrets(t)})
+					run, err := bank.Start(t.Context(), memory.RunConfig{ID: id, Tenant: tenant, Redactor: bridgetest.Secrets(t)})
 					require.NoError(t, err)
 					m = memorytool.InRun(run)
 				}
@@ -289,6 +290,13 @@ func TestLaws(t *testing.T) {
 			}})
 		})
 	}
+}
+
+func sqliteStore(t *testing.T, file string) driver.Adapter {
+	db, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { db.Close() })
+	return db.Memory()
 }
 
 // SR-1: no edit brings a secret back, and a path that holds one is not used.

@@ -225,6 +225,7 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 	hits := p.sees("#hits")
 	assert.Contains(t, hits, "The office lease ends")
 	assert.Regexp(t, `score \d`, hits)
+	assert.Contains(t, hits, "near in meaning 0.50")
 	assert.Contains(t, p.sees("#hits mark"), "lease")
 	assert.Equal(t, "office\nlease\nends", p.sees("#hits .meta strong ~ .tag"), "whole words, not their stems")
 	p.picture("ask-light")

@@ -90,7 +90,7 @@ func newSample(t *testing.T) *sample {
 	ctx, store, log := t.Context(), inmem.New(), &events.Log{}
 	ranker, err := recall.New(recall.Config{})
 	require.NoError(t, err)
-	s.bank, err = memory.New(store, memory.Config{Now: s.clock, Sink: log, WriteEvents: true, Ranker: ranker})
+	s.bank, err = memory.New(store, memory.Config{Now: s.clock, Sink: log, WriteEvents: true, Ranker: halfNear{ranker}})
 	require.NoError(t, err)
 	engine, err := commitment.New(s.bank, commitment.Config{
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
@@ -209,4 +209,15 @@ func newSample(t *testing.T) *sample {
 	s.live = 2 + 6 + 4 + 1
 
 	return s
+}
+
+// halfNear is a ranker by words that says of every hit that it is half as near in meaning as can be.
+type halfNear struct{ *recall.Ranker }
+
+func (r halfNear) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	hits, err := r.Ranker.Rank(ctx, v, q)
+	for i := range hits {
+		hits[i].Similarity = 0.5
+	}
+	return hits, err
 }

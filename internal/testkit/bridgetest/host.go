@@ -18,12 +18,26 @@ const (
 	Secret = "sk-very-secret-value"
 )
 
-// Host is a bank with a ranker and a clock.
+// Host is a bank with a ranker, which keeps the questions that it is asked, and a clock.
 type Host struct {
 	*memory.Bank
-	t   testing.TB
-	mu  sync.Mutex
-	now time.Time
+	t     testing.TB
+	mu    sync.Mutex
+	now   time.Time
+	asked []memory.Search
+}
+
+// recording tells the host of each question.
+type recording struct {
+	*recall.Ranker
+	h *Host
+}
+
+func (r recording) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
+	r.h.mu.Lock()
+	r.h.asked = append(r.h.asked, q)
+	r.h.mu.Unlock()
+	return r.Ranker.Rank(ctx, v, q)
 }
 
 // NewHost returns a host over a store.
@@ -32,7 +46,7 @@ func NewHost(t testing.TB, store driver.Adapter) *Host {
 	h := &Host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
 	ranker, err := recall.New(recall.Config{})
 	h.must(err)
-	h.Bank, err = memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
+	h.Bank, err = memory.New(store, memory.Config{Ranker: recording{ranker, h}, Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.now
