@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ func some[T any](w *world, things []T) (none T) {
 
 // anyQuery asks for a page of a list.
 func (w *world) anyQuery(s driver.Scope) driver.Query {
-	q := driver.Query{At: w.now, Limit: max(0, w.dice.IntN(8)-2)}
+	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
 	for range 2 {
 		if rec := some(w, recs); rec != nil {

@@ -12,7 +12,7 @@ import (
 // defect is one way for a store to be wrong, and the cases of the kit that find it.
 type defect struct {
 	name  string
-	needs string // LAW/case, or how the names of some cases begin
+	needs string // LAW/what is broken of it; if cases have names that begin so, they find it
 	do    func(b *broken)
 }
 

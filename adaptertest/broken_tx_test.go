@@ -59,20 +59,20 @@ func mutationDefects() []defect {
 		m.Put = unless(m.Put, func(p driver.Placed) bool { return p.Scope != m.Put[0].Scope })
 	})
 	// heirs changes the ids that entries are expected to be heirs of.
-	heirs := func(name string, f func(b *broken, ids []string) []string) {
+	heirs := func(name string, f func(b *broken, s driver.Scope, ids []string) []string) {
 		drops(name, "BATCH/heir-condition", func(b *broken, m *driver.Mutation) {
 			m.MergedInto = maps.Clone(m.MergedInto)
 			for h, of := range m.MergedInto {
-				m.MergedInto[h] = f(b, slices.Clone(of))
+				m.MergedInto[h] = f(b, h.Scope, slices.Clone(of))
 			}
 		})
 	}
 	drops("does not look at heirs", "BATCH/heir-condition", func(_ *broken, m *driver.Mutation) { m.MergedInto = nil })
-	heirs("takes what was erased for no heir's", func(b *broken, ids []string) []string {
-		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).Erased })
+	heirs("takes what was erased for no heir's", func(b *broken, s driver.Scope, ids []string) []string {
+		return slices.DeleteFunc(ids, func(id string) bool { return b.record(s, id).Erased })
 	})
-	heirs("takes what was superseded for no heir's", func(b *broken, ids []string) []string {
-		return slices.DeleteFunc(ids, func(id string) bool { return b.record(home, id).State == driver.Superseded })
+	heirs("takes what was superseded for no heir's", func(b *broken, s driver.Scope, ids []string) []string {
+		return slices.DeleteFunc(ids, func(id string) bool { return b.record(s, id).State == driver.Superseded })
 	})
 	drops("retires everything as merged", "BATCH/", func(_ *broken, m *driver.Mutation) {
 		m.Retire = slices.Clone(m.Retire)

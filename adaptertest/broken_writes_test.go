@@ -256,12 +256,12 @@ func deleteDefects() []defect {
 // otherEntries are the ways in which an entry can be another one under the same id.
 var otherEntries = []func(e *driver.Entry){
 	func(e *driver.Entry) { e.Content += " " },
-	func(e *driver.Entry) { e.Tags = []string{"t1", "t2"} },
-	func(e *driver.Entry) { e.Tags = []string{"t2", "t1", "t1"} },
+	func(e *driver.Entry) { e.Tags = slices.Sorted(slices.Values(e.Tags)) },
+	func(e *driver.Entry) { e.Tags = append(slices.Clone(e.Tags), e.Tags[:min(1, len(e.Tags))]...) },
 	func(e *driver.Entry) { e.CreatedAt = e.CreatedAt.Add(time.Millisecond) },
 	func(e *driver.Entry) { e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond) },
 	func(e *driver.Entry) { e.ExpiresAt = time.Time{} },
 	func(e *driver.Entry) { e.RunID += "x" },
-	func(e *driver.Entry) { e.Subjects = e.Subjects[:1] },
+	func(e *driver.Entry) { e.Subjects = e.Subjects[:min(1, len(e.Subjects))] },
 	func(e *driver.Entry) { e.Sources = nil },
 }

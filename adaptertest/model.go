@@ -21,6 +21,7 @@ type model struct {
 type step struct {
 	plan, move int
 	parts      []int // of a mutation of several
+	settles    bool  // the data is opened anew behind it
 }
 
 // modelScopes are such that a store which confuses tenants or refs shows it.

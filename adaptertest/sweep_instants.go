@@ -180,6 +180,14 @@ func anyInstants(w *world) {
 			e.CreatedAt, e.ExpiresAt = unfloatable(e.CreatedAt), unfloatable(e.ExpiresAt)
 		}
 		w.put(s, e)
+		if w.level != LevelAdapter && i%4 == 1 { // a restored entry lives from its createdAt to its expiresAt still
+			w.puts(s, "other")
+			w.as(e.ExpiresAt.Add(-time.Millisecond), func() {
+				w.livesAgain(s, "e", "other")
+				w.livesAgain(s, "e", "other")
+				w.delete(s, "other", true)
+			})
+		}
 		for _, now := range []time.Time{e.ExpiresAt.Add(-time.Millisecond), e.ExpiresAt} {
 			w.as(now.In(zones[i%len(zones)]), func() { w.judgesOne(s, &e) })
 		}
