@@ -105,7 +105,7 @@ func TestBroken(t *testing.T) {
 	for _, d := range all {
 		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
 			t.Parallel()
-			if d.written() && finds(t, d, true, d.named) || !d.written() && findsGenerated(t, d) {
+			if d.written() && finds(t, d, true, d.named) || !strings.HasPrefix(d.needs, "CTI-1/names-") && findsGenerated(t, d) {
 				found.Add(1)
 				return
 			}
