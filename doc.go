@@ -44,14 +44,14 @@
 //   - adaptertest: the kit by which a store proves, law by law, that it may hold
 //     agents' memory.
 //   - examples/customstore: two stores and their proofs, as a tutorial.
-//   - examples/quickstart: a program to run and to copy from.
-//   - examples/sqlite: a host that keeps its memory in a file; examples/postgres: in
-//     PostgreSQL; examples/tokenizer: an exact tokenizer for distill. Each is a module
-//     of its own. examples/host is a whole host to copy; a module of its own.
-//   - bridges/mcp, bridges/anthropic, bridges/eino: memory for clients of the Model Context
-//     Protocol, for Anthropic's memory tool, and for agents of eino; bridges/models: language
-//     models for the engines; bridges/dates: dates in free text and cron; bridges/otel:
-//     OpenTelemetry; cmd/agentmemory: the command line. Each is a module of its own.
+//   - examples/quickstart: eight screens to read, and their files to copy from.
+//   - examples/host: a whole host to copy; examples/tokenizer: an exact tokenizer for
+//     distill. These three are modules of their own.
+//   - bridges/mcp, bridges/anthropic, bridges/adk, bridges/eino, bridges/langchaingo: memory for
+//     clients of the Model Context Protocol, for Anthropic's memory tool, and for agents of adk-go,
+//     eino and langchaingo; bridges/models: language models for the engines, and facts out of
+//     conversations; bridges/dates: dates in free text and cron; bridges/otel: OpenTelemetry;
+//     cmd/agentmemory: the command line. Each is a module of its own.
 //
 // # Dependencies
 //

@@ -49,6 +49,7 @@ var plan = []place{
 	{dir: ".", floor: 0},
 	{dir: "internal/jsonguard", floor: -1},
 	{dir: "internal/ordered", floor: -1},
+	{dir: "internal/pages", floor: -1},
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
 	{dir: "redact", floor: 0, ours: []string{"internal/ordered"}},
@@ -66,11 +67,12 @@ var plan = []place{
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
 
 	// Stores know neither memory nor an engine.
-	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall"}},
+	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall", "internal/pages"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered"}, driverAndEvents...)},
-	{dir: "memory/sqlite", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
-	{dir: "memory/postgres", floor: 2, ours: append([]string{"internal/groupcommit"}, driverAndEvents...)},
+	{dir: "internal/sqlstore", floor: 2, ours: append([]string{"internal/pages"}, driverAndEvents...)},
+	{dir: "memory/sqlite", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
+	{dir: "memory/postgres", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
@@ -87,17 +89,19 @@ var plan = []place{
 	{dir: "host/inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
 		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
+	{dir: "internal/testkit/bridgetest", floor: 4, ours: []string{"memory", "memory/driver", "memory/inmem", "recall", "redact"}, testing: true},
 	{dir: "internal/testkit/crashload", floor: 4,
 		ours: []string{"memory", "memory/driver", "events", "consolidate", "distill", "commitment"}},
 	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
+	{dir: "bridges", floor: 4, ours: []string{"memory"}}, // what bridges share is in bridges/internal
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
 	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment"}},
 	{dir: "bridges/dates", floor: 4, ours: []string{"commitment", "memory"}},
 	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
-	{dir: "cmd/...", floor: 6, ours: []string{"..."}},
+	{dir: "cmd/...", floor: 6, ours: []string{"..."}, testing: true}, // which runs the kit as a test
 	{dir: "bridges/...", floor: 5, ours: []string{"..."}},
 	{dir: "bench/...", floor: 5, ours: []string{"..."}, testing: true},
 	{dir: "docs", floor: 4},

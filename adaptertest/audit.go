@@ -447,18 +447,15 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
 			})
 		}
-		if len(tags) > 0 {
-			q := driver.Query{At: w.now, Tags: []string{tags[w.dice.IntN(len(tags))]}}
+		for _, tag := range tags[:min(3, len(tags))] {
+			q := driver.Query{At: w.now, Tags: []string{tag}}
 			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
 		}
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
 		for k, later := range held {
 			if w.changes != nil && (k == i || k == i+1 || i < k && k == len(held)-1) { // the next and the last
-				from, to := h, later
-				if w.dice.IntN(4) == 0 { // nothing is from a later one to an earlier one
-					from, to = later, h
-				}
-				w.unnoted(func() { w.changed(s, from.store, to.store, w.ref.changed(s, from.number, to.number)) })
+				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
+				w.unnoted(func() { w.changed(s, later.store, h.store, w.ref.changed(s, later.number, h.number)) })
 			}
 		}
 	}

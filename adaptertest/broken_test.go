@@ -114,8 +114,9 @@ func configOf(defect func(b *broken)) Config {
 	}
 }
 
-func (b *broken) Traits() driver.Traits { return driver.Traits{Durable: true} }
-func (b *broken) String() string        { return b.text() }
+func (b *broken) Durable() bool  { return true }
+func (b *broken) ReadOnly() bool { return false }
+func (b *broken) String() string { return b.text() }
 
 func (b *broken) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
 	return b.readLog(ctx, tenant, run, from, limit)

@@ -55,7 +55,7 @@
 //     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
 //     that are made to fail.
 //   - fault.go: a store whose calls fail, are cancelled, late or unacknowledged, for tests of
-//     whatever stands on a store. watch.go: what every call of a case goes through.
+//     code over a store. watch.go: what every call of a case goes through.
 //
 // The program internal/testkit/mutate breaks a store's source, or its SQL text, by machine, and
 // lists what the kit does not find.

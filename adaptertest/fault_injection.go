@@ -57,7 +57,7 @@ func (i *injector) call(ctx context.Context, c *Call, next func(context.Context)
 func (i *injector) begin(f Fault) { i.calls, i.fault = nil, f }
 
 // recovered makes a panic of the store an error of the call: an engine makes some of its
-// calls in goroutines of its own, in which nobody else would catch it.
+// calls in goroutines of its own, in which no other call would catch it.
 func recovered(ctx context.Context, _ *Call, next func(context.Context) error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

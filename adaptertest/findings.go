@@ -15,7 +15,7 @@ type findings struct {
 	offers  []Offer
 	reasons map[Offer]string
 	remarks []string
-	traits  driver.Traits
+	traits  struct{ Durable, ReadOnly bool }
 
 	mu      sync.Mutex      // a case whose store hangs goes on beside the others
 	reached map[string]bool // what the steps of all cases met
@@ -111,7 +111,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 // inspect finds what a store offers beyond the four operations.
 func (f *findings) inspect(store driver.Adapter, reopened bool) error {
 	if d, ok := driver.As[driver.Describer](store); ok {
-		f.traits = d.Traits()
+		f.traits.Durable, f.traits.ReadOnly = d.Durable(), d.ReadOnly()
 	}
 	if f.traits.ReadOnly {
 		return errors.New("adaptertest: the store says that it is read-only: prove the one that fills it")

@@ -321,7 +321,8 @@ func TestWhatCannotBeLookedAtIsAnError(t *testing.T) {
 
 type readOnly struct{ driver.Adapter }
 
-func (readOnly) Traits() driver.Traits { return driver.Traits{ReadOnly: true} }
+func (readOnly) Durable() bool  { return false }
+func (readOnly) ReadOnly() bool { return true }
 
 func TestAnExclusiveStoreIsDurableAndNotShared(t *testing.T) {
 	cfg := configOf(func(*broken) {})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -13,6 +14,7 @@ func documentQueryCases() []testCase {
 	tx := []Offer{Transactor}
 	cases := []testCase{
 		{"values", "values are bytes, and nil and empty are the same", tx, documentValues},
+		{"largest-names", "the longest names come back", tx, largestNames},
 		{"order", "documents come in the byte order of ref, kind and key", tx, documentOrder},
 		{"narrowed", "kind, key, group and subject narrow together", tx, narrowedDocuments},
 	}
@@ -37,6 +39,22 @@ func documentValues(w *world) {
 	w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describeDocuments(got))
 	got[0].Value[0] = 'x'
 	w.holds(d)
+}
+
+func largestNames(w *world) {
+	d := file(at(strings.Repeat("t", driver.MaxTenantBytes), strings.Repeat("r", driver.MaxRefBytes)), strings.Repeat("k", driver.MaxKeyBytes),
+		strings.Repeat("s", driver.MaxLabelBytes))
+	d.Kind, d.Group = strings.Repeat("i", driver.MaxKindBytes), strings.Repeat("g", driver.MaxKeyBytes)
+	d = w.set(d)
+	w.holds(d)
+	w.yields(driver.DocumentQuery{Tenant: d.Tenant, EveryRef: true, Group: d.Group, Subject: d.Subjects[0]}, nameIn(&d))
+	entry := strings.Repeat("e", driver.MaxIDBytes)
+	w.puts(d.Scope, entry)
+	c := digest(d.Scope, "c", entry)
+	c.Due = time.Time{}
+	w.set(c)
+	w.apply(driver.Mutation{Erase: located(d.Scope, entry)})
+	w.lacks(c)
 }
 
 func documentOrder(w *world) {

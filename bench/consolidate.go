@@ -157,7 +157,7 @@ func planned(entries []memory.Entry) func() {
 }
 
 func similar(entries []memory.Entry) []consolidate.Candidates {
-	found, err := consolidate.Similar(context.Background(), entries, consolidate.SimilarOptions{})
+	found, err := consolidate.Similar(context.Background(), entries, 0)
 	must(err)
 	return found
 }

@@ -32,8 +32,7 @@ import (
 //	                       dimensions, one for each entry, of a model that costs nothing
 func recallRows() []row {
 	const n = 100_000
-	return []row{
-		imageRow(10_000), imageRow(n),
+	return append(imageRows(), []row{
 		{fmt.Sprintf("recall/query/n=%d", n), "bleve/v2", func() (sides, error) {
 			ours, err := newRecallBank(n)
 			if err != nil {
@@ -66,11 +65,7 @@ func recallRows() []row {
 			}
 			return sides{
 				ours: repeat(func() {
-					fresh, err := ours.open()
-					must(err)
-					if !fresh.finds(n / 2) {
-						panic("not found")
-					}
+					ours.opened(recall.Config{MaxBytes: 1 << 30}).mustFind(recallScope, n/2)
 				}),
 				theirs: repeat(func() {
 					index, err := bleveIndex(n)
@@ -121,7 +116,7 @@ func recallRows() []row {
 				ours: repeat(func() { meant(next()) }),
 			}, nil
 		}},
-	}
+	}...)
 }
 
 // recallModel gives each text a vector at random, the same whenever it is asked.
@@ -205,20 +200,7 @@ func newRecallBank(n int) (*recallBank, error) {
 			return nil, err
 		}
 	}
-	return b.open()
-}
-
-// open is another process over the store.
-func (b *recallBank) open() (*recallBank, error) {
-	ranker, err := recall.New(recall.Config{MaxBytes: 1 << 30})
-	if err != nil {
-		return nil, err
-	}
-	bank, err := memory.New(b.store, memory.Config{
-		Now:    func() time.Time { return storeStart.Add(24 * time.Hour) },
-		Ranker: ranker,
-	})
-	return &recallBank{b.store, bank}, err
+	return b.opened(recall.Config{MaxBytes: 1 << 30}), nil
 }
 
 func (b *recallBank) put(k int) error {
@@ -229,8 +211,10 @@ func recallEntry(k int) memory.Entry {
 	return memory.Entry{ID: fmt.Sprintf("mem_%08d", k), Content: recallNote(k), CreatedAt: storeStart.Add(time.Duration(k) * time.Millisecond), RunID: "import"}
 }
 
-func (b *recallBank) finds(k int) bool {
-	hits, err := b.bank.Search(context.Background(), recallScope.Tenant, recallScope.Ref, memory.Search{Text: recallQuestion(k), Limit: 10})
+func (b *recallBank) finds(k int) bool { return b.findsIn(recallScope, k) }
+
+func (b *recallBank) findsIn(at memory.Scope, k int) bool {
+	hits, err := b.bank.Search(context.Background(), at.Tenant, at.Ref, memory.Search{Text: recallQuestion(k), Limit: 10})
 	must(err)
 	for _, h := range hits {
 		if h.Entry.ID == fmt.Sprintf("mem_%08d", k) {

@@ -15,7 +15,6 @@ import (
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func TestDeriveEverything(t *testing.T) {
@@ -88,7 +87,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		versioned := transacts && bit(3)
 		engines, scheduled, workspace, modelTwo := bit(5), bit(6), bit(7), bit(8)
 		s := &store{
-			traits:    driver.Traits{ReadOnly: readOnly, Durable: durable},
+			traits:    traits{ReadOnly: readOnly, Durable: durable},
 			transacts: transacts, versioned: versioned, semantic: semantic,
 		}
 		in := capability.Inputs{Bank: bank(t, s)}
@@ -213,7 +212,7 @@ func TestA1_AskingForMore(t *testing.T) {
 func TestA1_AskingForMuchMore(t *testing.T) {
 	in := everything(t)
 	claim := marshal(t, derive(t, in))
-	s := &store{traits: driver.Traits{ReadOnly: true}}
+	s := &store{traits: traits{ReadOnly: true}}
 	_, err := capability.Derive(capability.Inputs{Bank: bank(t, s), Declare: []byte(claim), ScheduledDistillation: true})
 	var paths []string
 	for line := range strings.Lines(err.Error()) {
@@ -442,7 +441,7 @@ func TestDeriveInvalidDeclare(t *testing.T) {
 func TestA1_LessNeverMore(t *testing.T) {
 	host := func(bits int) (s *store, has [4]bool) {
 		s = &store{
-			traits:    driver.Traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0},
+			traits:    traits{ReadOnly: bits&1 != 0, Durable: bits&2 != 0},
 			transacts: bits&4 != 0,
 			semantic:  bits&8 != 0,
 		}

@@ -8,14 +8,13 @@ import (
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // A host derives its model from the bank and the engines that it runs, and serves
 // the document that comes out.
 func ExampleDerive() {
 	// A durable store of every step.
-	store := &store{traits: driver.Traits{Durable: true}, transacts: true, versioned: true}
+	store := &store{traits: traits{Durable: true}, transacts: true, versioned: true}
 	bank, err := memory.New(store, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
@@ -86,7 +85,7 @@ func ExampleDerive() {
 
 // Claims that nothing bears are refused, with the missing piece.
 func ExampleDerive_claim() {
-	bank, err := memory.New(&store{traits: driver.Traits{ReadOnly: true}}, memory.Config{})
+	bank, err := memory.New(&store{traits: traits{ReadOnly: true}}, memory.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}

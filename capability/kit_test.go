@@ -16,7 +16,7 @@ import (
 // writes an entry.
 type store struct {
 	driver.Adapter
-	traits               driver.Traits
+	traits               traits
 	transacts, versioned bool
 	semantic             bool // the bank has a ranker that ranks by meaning, if the store can bear it
 }
@@ -41,12 +41,16 @@ func (s *store) As(target any) bool {
 	return false
 }
 
-func (s *store) Traits() driver.Traits { return s.traits }
+func (s *store) Durable() bool  { return s.traits.Durable }
+func (s *store) ReadOnly() bool { return s.traits.ReadOnly }
+
+// traits are what a store says of itself.
+type traits struct{ Durable, ReadOnly bool }
 
 // full is a store that can do everything.
 func full() *store {
 	return &store{
-		traits:    driver.Traits{Durable: true},
+		traits:    traits{Durable: true},
 		transacts: true, versioned: true, semantic: true,
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// The values that stand for the zero ones of a [Config].
+// The values that a [Config] has where it names none.
 const (
 	DefaultHorizon = 366 * 24 * time.Hour
 	DefaultGrace   = time.Minute

@@ -385,9 +385,9 @@ func TestK6_TagsOfMergedEntries(t *testing.T) {
 	}
 }
 
-// The bundled notes on the day of the last one: every tag is read, and some lie ahead.
-func TestInferTheBundledNotes(t *testing.T) {
-	corpus, err := os.ReadFile("../examples/quickstart/corpus.jsonl")
+// A support agent's notes on the day of the last one: every tag is read, and some lie ahead.
+func TestInferASupportAgentsNotes(t *testing.T) {
+	corpus, err := os.ReadFile("../consolidate/testdata/support.jsonl")
 	require.NoError(t, err)
 	h := newHost(t)
 	h.clock.ms.Store(time.Date(2026, 5, 30, 0, 0, 0, 0, time.UTC).UnixMilli())

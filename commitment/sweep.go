@@ -57,8 +57,8 @@ func (e *Engine) round(ctx context.Context) error {
 //     arm it again (K1). It is removed when the entry is gone; without an entry, when it
 //     ended longer ago than [Config.Retention].
 //
-// An entry that was merged or superseded is not gone while it can be restored, whatever became
-// of the one that took its place. When it is live again, what recurs goes on: a commitment that
+// An entry that was merged or superseded is not gone while it can be restored, also if the
+// entry that replaced it is gone. When it is live again, what recurs goes on: a commitment that
 // lapsed by the merge or the supersession is armed again for what comes next, unless MergedInto
 // names one that has not ended and fires in its place.
 //

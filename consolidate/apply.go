@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,26 +61,25 @@ func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	is := form(text)
 	texts := make([]string, len(group))
 	stays := -1
-	for i := range group {
-		texts[i] = group[i].Content
-		if form(texts[i]) == is {
+	for i, e := range group {
+		texts[i] = e.Content
+		if form(e.Content) == form(text) {
 			stays = i
 		}
 	}
 	why := "the merged text is empty"
-	if is != "" {
+	if form(text) != "" {
 		if why, err = changedFact(ctx, text, texts); err != nil {
 			return nil, err
 		}
 	}
-	if why != "" {
+	switch {
+	case why != "":
 		p.refuse(g, why)
 		return nil, nil
-	}
-	if stays >= 0 {
+	case stays >= 0:
 		g.Keep = g.Retire[stays]
 		g.Retire = slices.Delete(slices.Clone(g.Retire), stays, stays+1)
 		return nil, nil
@@ -114,19 +112,12 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	} else {
 		next.Merged += len(g.Retire)
 	}
-	if next.retired() <= MaxMergedIDs {
-		next.IDs = slices.Concat(next.IDs, g.Retire)
-	} else {
-		next.IDs = nil
-	}
-	value, err := json.Marshal(g)
-	if err != nil {
-		return internal("a group of the journal cannot be written", err)
-	}
+	ids := slices.Concat(next.IDs, g.Retire)
+	next.IDs = ids[:min(len(ids), MaxMergedIDs+1)]
 	// The revision of the lease, which every mutation raises, makes the key.
 	made, err := p.commit(ctx, rw, next, driver.DocumentSwap{Document: driver.Document{
 		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
-		Group: hash(p.job.ID()), Value: value, Due: p.job.Now().Add(Retention),
+		Group: hash(p.job.ID()), Value: encode(g), Due: p.job.Now().Add(Retention),
 	}})
 	if errors.Is(err, errStale) {
 		p.result.Skipped++
@@ -138,11 +129,10 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	for _, id := range g.Retire {
 		p.left.add(id, -1)
 	}
-	for i := range made.Entries { // of the tags of those that it replaces
-		p.left.add(made.Entries[i].ID, 1)
+	for _, e := range made.Entries { // of the tags of those that it replaces
+		p.left.add(e.ID, 1)
 	}
-	p.retired += len(g.Retire)
-	p.put += len(made.Entries)
-	p.countCommitted()
+	p.left.Retired += len(g.Retire)
+	p.left.Put += len(made.Entries)
 	return nil
 }

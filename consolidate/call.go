@@ -3,17 +3,19 @@ package consolidate
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
 // call calls a part of the host that may block, and waits for it no longer than
-// Config.Timeout. If the pass holds a lease, it renews it first, so that the call has all its
-// time.
+// Config.Timeout. If the pass holds a lease that may end soon after, it renews it first.
 func call[T any](ctx context.Context, p *pass, part string, f func(context.Context) (T, error)) (T, error) {
-	if err := p.renew(ctx); err != nil {
-		return *new(T), err
+	if p.lease.Open && time.UnixMilli(p.lease.Until).Sub(p.job.Now()) < p.cfg.Timeout*3/2 {
+		if err := p.hold(ctx); err != nil {
+			return *new(T), err
+		}
 	}
 	value, err := hostcall.Call(ctx, part, p.cfg.Timeout, f)
 	return value, hostcall.Failed(ctx, part, err, internal)

@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -46,15 +47,6 @@ type Merger interface {
 	Version() string
 }
 
-// Embedder turns texts into vectors, one for each, all of one length; nil for a text
-// without one. It is called with up to 256 texts at once, like a [Merger]. A pass over a
-// changed corpus asks for all texts that may be candidates, so a host keeps what it has.
-type Embedder interface {
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
-	// Version is like that of a [Planner].
-	Version() string
-}
-
 // Config sets up a [Consolidator]. The zero value is one that needs no model.
 type Config struct {
 	// Planner decides; nil means [Rules].
@@ -64,27 +56,22 @@ type Config struct {
 	// Score is the least score of the candidates that the Merger is asked about where
 	// [Rules] plan, see [Similar]; 0 means [DefaultScore].
 	Score float64
-	// Embedder, if set, helps to find candidates.
-	Embedder Embedder
 	// Trigger is how passes are started unless [Options] say otherwise, as the host
 	// advertises it (RFC 0068 §A); empty means host-managed.
 	Trigger events.ConsolidationTrigger
-	// Timeout bounds each call of the Planner, the Merger and the Embedder; 0 means a minute.
+	// Timeout bounds each call of the Planner and the Merger; 0 means a minute.
 	// A pass that died keeps others from its scope for twice as long.
 	Timeout time.Duration
 }
 
 // Consolidator reconciles the long-term entries of a scope: merges those that say the
-// same, supersedes stale ones, strengthens corroborated ones (RFC 0068). It is safe
-// for concurrent use.
+// same and supersedes stale ones (RFC 0068). It is safe for concurrent use.
 type Consolidator struct{ cfg Config }
 
 // New returns a consolidator. It fails with [memory.ErrValidation] for an unknown
 // trigger, a negative duration, or a score that is not from 0 to 1.
 func New(cfg Config) (*Consolidator, error) {
-	if cfg.Trigger == "" {
-		cfg.Trigger = events.ConsolidationHostManaged
-	}
+	cfg.Trigger = cmp.Or(cfg.Trigger, events.ConsolidationHostManaged)
 	switch {
 	case !validTrigger(cfg.Trigger):
 		return nil, invalid("Config.Trigger is unknown: leave it empty for host-managed")
@@ -93,12 +80,8 @@ func New(cfg Config) (*Consolidator, error) {
 	case !(cfg.Score >= 0 && cfg.Score <= 1):
 		return nil, invalid("Config.Score is not from 0 to 1")
 	}
-	if cfg.Planner == nil {
-		cfg.Planner = Rules{}
-	}
-	if cfg.Timeout == 0 {
-		cfg.Timeout = time.Minute
-	}
+	cfg.Planner = cmp.Or[Planner](cfg.Planner, Rules{})
+	cfg.Timeout = cmp.Or(cfg.Timeout, time.Minute)
 	return &Consolidator{cfg}, nil
 }
 
@@ -224,9 +207,7 @@ func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, e
 	if job == nil {
 		return nil, invalid("the job is nil: open one by Bank.Background or Bank.Pass")
 	}
-	if o.Trigger == "" {
-		o.Trigger = c.cfg.Trigger
-	}
+	o.Trigger = cmp.Or(o.Trigger, c.cfg.Trigger)
 	if !validTrigger(o.Trigger) {
 		return nil, invalid("Options.Trigger is unknown: leave it empty for that of the Consolidator")
 	}
@@ -235,6 +216,10 @@ func (c *Consolidator) newPass(job *memory.Job, ref string, o Options) (*pass, e
 
 // pkg begins the texts of this package's errors.
 const pkg = "consolidate"
+
+// ErrNewerFormat: a document of the ref was written by a newer version of this package. It is left
+// as it is.
+var ErrNewerFormat = internal("a document of the ref was written by a newer version of this package", nil)
 
 func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
 

@@ -216,7 +216,7 @@ func TestALeaseIsFenced(t *testing.T) {
 		require.NoError(t, err)
 		_, err = dies.readLease(ctx)
 		require.NoError(t, err)
-		require.NoError(t, dies.acquire(ctx)) // and nothing more: the process dies
+		require.NoError(t, dies.hold(ctx)) // and nothing more: the process dies
 		return Rules{}.Plan(ctx, es)
 	}, "1"}})
 	_, err := c.Run(ctx, h.job("p1"), ref, Options{})

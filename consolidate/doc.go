@@ -1,14 +1,13 @@
 // Package consolidate reconciles an agent's standing memory: it merges entries that
-// say the same, lets a newer fact supersede an older one, and strengthens what is
-// corroborated (RFC 0068). It is not distillation, which turns much recent memory
-// into little under a token budget (RFC 0062).
+// say the same, and lets a newer fact supersede an older one (RFC 0068). What was merged into
+// an entry corroborates it, and package distill weighs it by that. It is not distillation,
+// which turns much recent memory into little under a token budget (RFC 0062).
 //
 // A [Consolidator] makes one pass over one ref with a [memory.Job]: it reads the live
 // entries, plans, commits group by group, and announces the pass by one event. A pass over
 // an unchanged corpus reads no entry: the store says what has changed since the last one.
 // [Consolidator.Plan] alone is the dry run: a [Plan] is a value, and every [Group] in it
-// explains itself. [Consolidator.Undo] takes a pass back. [Weights] tells how many entries
-// corroborate each.
+// explains itself. [Consolidator.Undo] takes a pass back.
 //
 // # What is decided here
 //
@@ -35,7 +34,8 @@
 // Whether two texts that differ say the same is not decided here. [Similar] finds groups
 // that may, in any language. Where a [Merger] is given, the groups of [Config].Score and
 // above are put to it, and it answers with a text or with [ErrDiffer]. A [Planner] of the
-// host may propose groups of its own.
+// host may add groups of its own to the plan of [Rules], such as those that its embeddings bring
+// together.
 //
 // # What is checked here
 //
@@ -77,9 +77,9 @@
 // # Guarantees
 //
 //   - C1 (CTI-1): a pass reads and writes one scope.
-//   - C2: a pass over an unchanged corpus writes no entry and calls no planner, merger or
-//     embedder. It remembers the digest of the ids that its plan leaves, with the tag that
-//     selects them, the versions of planner, merger, embedder and redactor, the state of the
+//   - C2: a pass over an unchanged corpus writes no entry and calls no planner or merger.
+//     It remembers the digest of the ids that its plan leaves, with the tag that
+//     selects them, the versions of planner, merger and redactor, the state of the
 //     ref and the next expiry. If the store is a driver.Changes, nothing was touched since that
 //     state and nothing has expired, the pass is over in one transaction. After a purge of that
 //     state, and without driver.Changes, it reads the ref and compares the digest. When the
@@ -107,14 +107,16 @@
 //     of the scope, and one that lost it cannot commit.
 //
 // The lease, the digest, the journal that Undo reads and the list of what was undone
-// are documents of the ref, of kinds "consolidate/…". They hold ids and counts.
+// are documents of the ref, whose kinds or keys begin with "consolidate/". They hold ids and
+// counts, and the number of their format.
 //
 // # Errors
 //
 // Errors match the classes of package memory: [memory.ErrConflict] while another pass
-// holds the scope, [memory.ErrInternal] when a planner, merger or embedder fails, panics,
+// holds the scope, [memory.ErrInternal] when a planner or merger fails, panics,
 // outlives its deadline or answers far more than can be meant. None holds what an entry
 // says; what the host's code said is reachable by [errors.Unwrap]. A group that breaks a
-// rule is no error: it is in [Result].Refused with the rule. Everything in this package is
+// rule is no error: it is in [Result].Refused with the rule. A document of a newer version of
+// this package is [ErrNewerFormat], and stays as it is. Everything in this package is
 // safe for concurrent use.
 package consolidate

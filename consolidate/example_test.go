@@ -81,7 +81,7 @@ func ExampleSimilar() {
 		{ID: "m2", Content: "The harbour office closes on Fridays."},
 		{ID: "m3", Content: "Kestrel's night shift starts at 22:00."},
 	}
-	found, err := consolidate.Similar(context.Background(), entries, consolidate.SimilarOptions{Score: 0.5})
+	found, err := consolidate.Similar(context.Background(), entries, 0.5)
 	if err != nil {
 		panic(err)
 	}

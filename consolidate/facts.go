@@ -3,7 +3,6 @@ package consolidate
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -31,26 +30,26 @@ var kindNames = [kinds]string{"numbers", "dates", "names", "negations", "quotati
 // else a text has is a key with a mark before it that no word has.
 type reading struct {
 	form   string
-	tokens []text.Token
+	tokens []token
 	at     map[string]span
 	facts  []fact
-	words  []word // and numbers
-	units  []pair
+	words  []word   // and numbers
 	rows   []string // of characters without blanks
 }
 
-// Marks of keys.
-const (
-	asWritten = "\x00written " // a word with its capitals
-	anyNumber = "\x00unit "    // what stands after some number
-)
-
-// span is where a key stands first and last in a text, in tokens, and whether it does in lower
-// case.
-type span struct {
-	first, last int
-	lower       bool
+// token is a token of a text with the number of its sentence. It adjoins the one before it if
+// nothing but blanks stands between them.
+type token struct {
+	text.Token
+	sentence int
+	adjoins  bool
 }
+
+// asWritten marks the key of a word with its capitals.
+const asWritten = "\x00written "
+
+// span is where a key stands first and last in a text, in tokens.
+type span struct{ first, last int }
 
 // fact is one thing that a merged text may not change.
 type fact struct {
@@ -62,36 +61,38 @@ type fact struct {
 
 // word is a word or a number of a text.
 type word struct {
-	text    string // in lower case
-	token   int
-	forms   []string
-	capital bool // in the middle of a sentence, or at its start
-	starts  bool // a sentence
+	text     string // in lower case
+	sentence int
+	forms    []string
+	capital  bool   // in the middle of a sentence, or at its start
+	starts   bool   // a sentence
+	unit     string // the word after a number, which may be its unit
 }
 
-// pair is a number and what stands after it.
-type pair struct{ number, unit string }
+// unitKey is the key of a unit after some number, or of one after a number.
+func unitKey(unit string) string { return "\x00unit " + unit }
 
-func (p pair) key() string { return anyNumber + p.number + " " + p.unit }
+// spelledOut separates negations from the words that they are contracted with.
+var spelledOut = strings.NewReplacer("can't", "can not", "Can't", "Can not", "cannot", "can not", "Cannot", "Can not", "n't", " not")
 
 // read takes the facts of a text. Its cost is near-linear in the text.
 func read(content string) *reading {
-	r := &reading{form: form(content), at: map[string]span{}}
-	r.tokens = slices.Collect(text.Tokens(r.form))
+	r := &reading{form: spelledOut.Replace(form(content)), at: map[string]span{}}
+	r.readTokens()
 	for i, t := range r.tokens {
 		switch {
 		case t.Kind == text.Word:
 			r.readWord(i)
 		case t.Kind == text.Pair:
-			if i == 0 || !r.overlaps(i-1) {
-				r.readRow(i)
-			}
 		case t.Kind == text.Code && strings.ContainsFunc(t.Text, unicode.IsNumber):
 			r.readNumber(i)
 		// A dash or a bullet between words says nothing, and neither does emphasis.
 		case t.Kind == text.Code || strings.Trim(t.Text, "*•_#") != "" && t.Text != "-" && t.Text != "–":
 			r.addIdentifier(t.Text)
 		}
+	}
+	for _, row := range r.rows {
+		r.readRow([]rune(row))
 	}
 	for field := range strings.FieldsSeq(r.form) {
 		if field == "." || field == ".." { // directories, which are no tokens
@@ -107,6 +108,25 @@ func read(content string) *reading {
 		}
 	}
 	return r
+}
+
+// readTokens takes the tokens of the text. Pairs of characters that overlap are of one row.
+func (r *reading) readTokens() {
+	sentence, start, end := 0, 0, 0 // of the last token, or row
+	for t := range text.Tokens(r.form) {
+		between := r.form[min(end, t.At):t.At]
+		if strings.ContainsAny(between, ".!?;:\n。！？") {
+			sentence++
+		}
+		if t.Kind == text.Pair && t.At < end {
+			r.rows[len(r.rows)-1] = r.form[start : t.At+len(t.Text)]
+		} else if start = t.At; t.Kind == text.Pair {
+			r.rows = append(r.rows, t.Text)
+		}
+		end = t.At + len(t.Text)
+		t.Text = strings.TrimSuffix(t.Text, "'s")
+		r.tokens = append(r.tokens, token{t, sentence, strings.Trim(between, " \t") == ""})
+	}
 }
 
 // quoting are the ways to quote. Each is one expression of its own: then a mark that is
@@ -139,15 +159,12 @@ func (r *reading) addFact(f fact) {
 }
 
 // addExact adds a fact that every text writes alike.
-func (r *reading) addExact(kind int, s string) {
-	r.addFact(fact{kind: kind, keys: []string{exactKey(kind, s)}})
+func (r *reading) addExact(kind int, s string, bare ...string) {
+	r.addFact(fact{kind: kind, keys: []string{fmt.Sprint("\x00", kind, " ", s)}, bare: bare})
 }
 
-func exactKey(kind int, s string) string { return fmt.Sprint("\x00", kind, " ", s) }
-
 func (r *reading) addIdentifier(s string) {
-	bare := strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) }))
-	r.addFact(fact{kind: identifiers, keys: []string{exactKey(identifiers, s)}, bare: []string{bare}})
+	r.addExact(identifiers, s, strings.ToLower(strings.TrimFunc(s, func(c rune) bool { return !unicode.IsLetter(c) })))
 }
 
 // addMarked adds a word that must be kept, if it is one.
@@ -166,80 +183,44 @@ func markedKind(forms []string) (int, bool) {
 	return 0, false
 }
 
-// between is what stands between a token and the next.
-func (r *reading) between(i int) string {
-	end := r.tokens[i].At + len(r.tokens[i].Text)
-	return r.form[end:max(end, r.tokens[i+1].At)]
-}
-
-// overlaps reports whether a token and the next are of one row of characters without blanks.
-func (r *reading) overlaps(i int) bool {
-	return i+1 < len(r.tokens) && r.tokens[i+1].Kind == text.Pair && r.tokens[i].Kind == text.Pair &&
-		r.tokens[i+1].At < r.tokens[i].At+len(r.tokens[i].Text)
-}
-
-// ends reports whether a sentence ends after a token.
-func (r *reading) ends(i int) bool {
-	return i+1 >= len(r.tokens) || strings.ContainsAny(r.between(i), ".!?;:\n。！？")
-}
-
-func (r *reading) endsBetween(from, to int) bool {
-	for i := from; i < to; i++ {
-		if r.ends(i) {
-			return true
-		}
-	}
-	return false
-}
-
-// adjoins reports whether nothing but blanks stands between a token and the next.
-func (r *reading) adjoins(i int) bool {
-	return i >= 0 && i+1 < len(r.tokens) && strings.Trim(r.between(i), " \t") == ""
-}
-
 // readNumber adds what has a digit, with the sign or operator and the currency before it and
 // what may be its unit.
 func (r *reading) readNumber(i int) {
 	t := r.tokens[i]
-	number, end := t.Text, t.At+len(t.Text)
+	number, unit, end := t.Text, "", t.At+len(t.Text)
 	if t.At > 0 && r.form[t.At-1] == '(' && end < len(r.form) && r.form[end] == ')' {
 		number = "(" + number + ")" // a negative amount
 	}
-	if r.adjoins(i - 1) {
+	if i > 0 && t.adjoins {
 		if before := r.tokens[i-1]; before.Kind == text.Symbol || before.Kind == text.Word && isAllCapitals(before.Text) {
 			number = before.Text + " " + number
 		}
 	}
-	if r.adjoins(i) {
-		next := r.tokens[i+1].Text
-		switch first, size := utf8.DecodeRuneInString(next); {
-		case isContent(first):
-			number += " " + next[:size]
-		case r.tokens[i+1].Kind != text.Pair && !strings.ContainsFunc(next, unicode.IsNumber):
-			r.addUnit(pair{number, next})
+	if i+1 < len(r.tokens) && r.tokens[i+1].adjoins {
+		next := r.tokens[i+1]
+		first, size := utf8.DecodeRuneInString(next.Text)
+		if isContent(first) {
+			number += " " + next.Text[:size]
+		} else if next.Kind == text.Word {
+			unit = next.Text
+			r.addUnit(number, unit)
 		}
 	}
-	kind := numbers
-	rest := strings.TrimLeftFunc(t.Text, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsNumber(c) })
-	if first, _ := utf8.DecodeRuneInString(rest); unicode.IsLetter(first) {
-		kind = identifiers
-	}
-	r.addExact(kind, number)
-	r.words = append(r.words, word{text: number, token: i, forms: []string{number}})
+	r.addExact(numbers, number)
+	r.words = append(r.words, word{text: number, sentence: t.sentence, forms: []string{number}, unit: unit})
 	r.place(i, number)
 }
 
 // addUnit adds what may be the unit of a number. A merged text must have it too, but not beside
-// the number if it is a word.
-func (r *reading) addUnit(u pair) {
-	r.units = append(r.units, u)
-	r.place(0, anyNumber+u.unit, u.key())
-	if len(u.unit) > 1 && isConnecting(strings.ToLower(u.unit)) {
+// the number.
+func (r *reading) addUnit(number, unit string) {
+	r.place(0, unitKey(unit), unitKey(number+" "+unit))
+	if len(unit) > 1 && isConnecting(strings.ToLower(unit)) {
 		return
 	}
-	keys := []string{u.key(), asWritten + u.unit}
-	if utf8.RuneCountInString(u.unit) > 3 { // MB is not Mb
-		keys = append(keys, forms(u.unit)...)
+	keys := []string{asWritten + unit}
+	if utf8.RuneCountInString(unit) > 3 { // MB is not Mb
+		keys = append(keys, forms(unit)...)
 	}
 	r.addFact(fact{kind: numbers, keys: keys, lax: true})
 }
@@ -253,76 +234,39 @@ func isContent(c rune) bool {
 	return unicode.Is(unicode.Han, c) || unicode.Is(unicode.Katakana, c)
 }
 
-// readWord adds a word, and what it is contracted with.
+// readWord adds a word, and the one that is elided before it.
 func (r *reading) readWord(i int) {
-	w := strings.TrimSuffix(r.tokens[i].Text, "'s")
+	w := r.tokens[i].Text
 	if head, rest, ok := strings.Cut(w, "'"); ok && elided[strings.ToLower(head)] {
 		r.addWord(i, head)
 		w = rest
-	}
-	lower := strings.ToLower(w)
-	positive, contracted := strings.CutSuffix(lower, "n't")
-	if contracted || lower == "cannot" {
-		r.deny(i, "not")
-		w = positive
-		if positive == "ca" || !contracted {
-			w = "can"
-		}
 	}
 	r.addWord(i, w)
 }
 
 func (r *reading) addWord(i int, written string) {
 	lower := strings.ToLower(written)
-	if negation := negationOf(lower); negation != "" {
-		r.deny(i, negation)
-		return
-	}
-	if lower == "" { // before "n't" that stands alone
+	if negation := negations[lower]; negation != "" {
+		after, before := r.beside(i, 1), r.beside(i, -1)
+		if after == "" {
+			after = before
+		}
+		r.addDenial(negation, after, before)
 		return
 	}
 	first, size := utf8.DecodeRuneInString(written)
 	if strings.ContainsFunc(written[size:], unicode.IsUpper) && !isAllCapitals(written) {
 		r.addIdentifier(written)
 	}
-	w := word{text: lower, token: i, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.ends(i-1)}
+	sentence := r.tokens[i].sentence
+	w := word{text: lower, sentence: sentence, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.tokens[i-1].sentence < sentence}
 	r.words = append(r.words, w)
 	r.place(i, w.forms...)
 	r.place(i, asWritten+written)
-	if !w.capital {
-		for _, f := range w.forms {
-			s := r.at[f]
-			s.lower = true
-			r.at[f] = s
-		}
-	}
 	r.addMarked(w.forms)
 }
 
-// negationOf is the negation that a word is, "" if none.
-func negationOf(lower string) string {
-	switch {
-	case lower == "no":
-		return "not"
-	case lower == "n":
-		return "ne"
-	case strings.HasPrefix(lower, "kein") && len(lower) <= len("keinen"):
-		return "kein"
-	case negations[lower]:
-		return lower
-	}
-	return ""
-}
-
-// deny adds a negation with the words beside it.
-func (r *reading) deny(i int, negation string) {
-	after, before := r.beside(i, 1), r.beside(i, -1)
-	if after == "" {
-		after = before
-	}
-	r.addDenial(negation, after, before)
-}
-
+// addDenial adds a negation of a word, which may stand beside another.
 func (r *reading) addDenial(negation, denied, beside string) {
 	d := fact{kind: denials, bare: forms(denied)}
 	for _, f := range d.bare {
@@ -338,52 +282,36 @@ func (r *reading) addDenial(negation, denied, beside string) {
 // connecting word nor a negation; "" if there is none.
 func (r *reading) beside(i, step int) string {
 	const far = 16 // more small words in a row are no sentence
-	for k := i + step; k >= 0 && k < len(r.tokens) && k != i+far*step && !r.ends(min(k, k-step)); k += step {
-		lower := strings.ToLower(strings.TrimSuffix(r.tokens[k].Text, "'s"))
-		if r.tokens[k].Kind != text.Symbol && negationOf(lower) == "" && !isSmall(lower) {
+	for k := i + step; k >= 0 && k < len(r.tokens) && k != i+far*step && r.tokens[k].sentence == r.tokens[i].sentence; k += step {
+		lower := strings.ToLower(r.tokens[k].Text)
+		if r.tokens[k].Kind != text.Symbol && negations[lower] == "" && !isSmall(lower) {
 			return lower
 		}
 	}
 	return ""
 }
 
+// numerals are numbers in characters, each with the character that it counts.
+var numerals = regexp.MustCompile(`[〇零一二三四五六七八九十百千万億亿兆両两半\pN]+[\p{Han}\p{Katakana}]?`)
+
 // readRow adds a row of characters without blanks: its pairs, and numerals, negations and dates
 // in it.
-func (r *reading) readRow(i int) {
-	end := i
-	for r.overlaps(end) {
-		end++
-	}
-	row := r.form[r.tokens[i].At : r.tokens[end].At+len(r.tokens[end].Text)]
-	r.rows = append(r.rows, row)
-	chars := []rune(row)
-	content, numeral := "", ""
-	for k, c := range chars {
+func (r *reading) readRow(row []rune) {
+	content := ""
+	for k, c := range row {
 		if isContent(c) {
 			content = string(c)
 		}
-		for n := 1; n <= 3 && k+n <= len(chars); n++ {
-			part := string(chars[k : k+n])
-			r.place(i, part)
+		for n := 1; n <= 3 && k+n <= len(row); n++ {
+			part := string(row[k : k+n])
+			r.place(0, part)
 			r.addMarked([]string{part})
-			if negations[part] {
+			if negations[part] != "" {
 				r.addDenial(part, content, content)
 			}
 		}
-		if isNumeral(c) {
-			numeral += string(c)
-			if k+1 < len(chars) && isNumeral(chars[k+1]) {
-				continue
-			}
-			if k+1 < len(chars) && isContent(chars[k+1]) {
-				numeral += string(chars[k+1])
-			}
-			r.addExact(numbers, numeral)
-			numeral = ""
-		}
 	}
-}
-
-func isNumeral(c rune) bool {
-	return strings.ContainsRune("〇零一二三四五六七八九十百千万億亿兆両两半", c) || unicode.IsNumber(c)
+	for _, n := range numerals.FindAllString(string(row), -1) {
+		r.addExact(numbers, n)
+	}
 }

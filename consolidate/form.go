@@ -19,42 +19,29 @@ import (
 //   - One full stop at the end of the text goes if it stands after a letter and the text
 //     has three words or more, which are what blanks and line ends separate.
 func form(text string) string {
-	lines := strings.Split(plainQuotes.Replace(tokens.Compose(text)), "\n")
+	lines := strings.Split(plain.Replace(tokens.Compose(text)), "\n")
 	for i, line := range lines {
-		line = strings.TrimRightFunc(line, func(r rune) bool { return r == '\r' || isBlank(r) })
-		rest := strings.TrimLeftFunc(line, isBlank)
-		lines[i] = plainIndent(line[:len(line)-len(rest)]) + strings.Join(strings.FieldsFunc(rest, isBlank), " ")
+		line = strings.TrimRight(line, " \t\r")
+		rest := strings.TrimLeft(line, " \t")
+		lines[i] = line[:len(line)-len(rest)] + strings.Join(strings.FieldsFunc(rest, isBlank), " ")
 	}
 	return withoutStop(strings.TrimRight(strings.Join(lines, "\n"), "\n"))
 }
 
-var plainQuotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'")
+var plain = strings.NewReplacer(
+	"“", `"`, "”", `"`, "„", `"`, "‟", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'",
+	"\u00a0", " ", "\u1680", " ", "\u2000", " ", "\u2001", " ", "\u2002", " ", "\u2003", " ", "\u2004", " ", "\u2005", " ", "\u2006", " ",
+	"\u2007", " ", "\u2008", " ", "\u2009", " ", "\u200a", " ", "\u202f", " ", "\u205f", " ", "\u3000", " ",
+)
 
-func isBlank(r rune) bool {
-	return r == '\t' || unicode.Is(unicode.Zs, r)
-}
-
-// plainIndent keeps the tabs of an indentation.
-func plainIndent(indent string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' {
-			return r
-		}
-		return ' '
-	}, indent)
-}
+func isBlank(r rune) bool { return r == '\t' || r == ' ' }
 
 // withoutStop drops the full stop at the end of a text that is in form otherwise.
 func withoutStop(text string) string {
-	rest, stop := strings.CutSuffix(text, ".")
-	if !stop {
-		return text
+	rest := strings.TrimSuffix(text, ".")
+	last, _ := utf8.DecodeLastRuneInString(rest)
+	if rest != text && (unicode.IsLetter(last) || unicode.IsMark(last)) && len(strings.Fields(rest)) >= 3 {
+		return rest
 	}
-	if r, _ := utf8.DecodeLastRuneInString(rest); !unicode.IsLetter(r) && !unicode.IsMark(r) {
-		return text
-	}
-	if len(strings.Fields(rest)) < 3 {
-		return text
-	}
-	return rest
+	return text
 }

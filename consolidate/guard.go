@@ -2,6 +2,7 @@ package consolidate
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -20,15 +21,9 @@ func changedFact(ctx context.Context, merged string, sources []string) (string, 
 		}
 		r := read(s)
 		g.sources = append(g.sources, r)
-		for key, s := range r.at {
-			s.lower = s.lower || g.all.at[key].lower
-			g.all.at[key] = s
-		}
+		maps.Copy(g.all.at, r.at)
 	}
 	for _, s := range g.sources {
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
 		g.checkLost(s)
 		g.checkDenied(s)
 	}
@@ -73,7 +68,7 @@ func (g *guard) checkLost(source *reading) {
 		}
 	}
 	for _, w := range source.words {
-		if g.isName(w) && !g.merged.has(w.nameForms()...) {
+		if isName(w) && !g.merged.has(w.nameForms()...) {
 			g.breaks(names)
 		}
 	}
@@ -96,12 +91,10 @@ func (g *guard) checkNew() {
 			g.breaks(f.kind)
 		}
 	}
-	for _, u := range g.merged.units {
-		if g.all.has(anyNumber+u.unit) && !g.all.has(u.key()) {
+	for _, w := range g.merged.words {
+		if w.unit != "" && g.all.has(unitKey(w.unit)) && !g.all.has(unitKey(w.text+" "+w.unit)) {
 			g.breaks(numbers)
 		}
-	}
-	for _, w := range g.merged.words {
 		if g.all.has(w.forms...) || g.connects(w.text) {
 			continue
 		}
@@ -128,7 +121,7 @@ func (g *guard) checkOrder() {
 	list := slices.DeleteFunc(slices.Clone(g.merged.words), func(w word) bool { return isSmall(w.text) })
 	for i := 1; i < len(list); i++ {
 		a, b := list[i-1], list[i]
-		if a.text == b.text || g.merged.endsBetween(a.token, b.token) {
+		if a.text == b.text || a.sentence != b.sentence {
 			continue
 		}
 		same, other := false, false
@@ -146,17 +139,11 @@ func (g *guard) checkOrder() {
 	}
 }
 
-// isName reports whether a capitalised word is a name: it is none at the start of a sentence if a
-// text has it in lower case, and no word that connects or is marked as something else.
-func (g *guard) isName(w word) bool {
-	if !w.capital || isConnecting(w.text) || w.starts && openers[w.text] {
-		return false
-	}
-	if _, ok := markedKind(w.forms); ok {
-		return false
-	}
-	isLower := func(form string) bool { return g.all.at[form].lower || g.merged.at[form].lower }
-	return !w.starts || !slices.ContainsFunc(w.forms, isLower)
+// isName reports whether a capitalised word is a name: none that connects, is marked as something
+// else, or opens sentences.
+func isName(w word) bool {
+	_, isMarked := markedKind(w.forms)
+	return w.capital && !isMarked && !isConnecting(w.text) && !(w.starts && openers[w.text])
 }
 
 // nameForms are the forms of a name. In Latin letters it has one: Brand is not Brandt.
@@ -169,8 +156,8 @@ func (w word) nameForms() []string {
 
 // connects reports whether the merged text may have a word that no source has.
 func (g *guard) connects(lower string) bool {
-	for i, line := range lists["persons"] {
-		if slices.Contains(line, lower) && g.all.has(lists["persons"][i^1]...) { // its pair
+	for i, line := range pairsOfPersons {
+		if slices.Contains(line, lower) && g.all.has(pairsOfPersons[i^1]...) {
 			return false
 		}
 	}
@@ -180,18 +167,10 @@ func (g *guard) connects(lower string) bool {
 // isNewRow reports whether a row of characters without blanks has a character that is neither in a
 // pair of a source nor in a particle.
 func (g *guard) isNewRow(row []rune) bool {
-	known := make([]bool, len(row)+1)
-	for i := range row {
-		if len(row) == 1 && g.all.has(string(row)) {
-			known[i] = true
-		}
-		if i > 0 && g.all.has(string(row[i-1:i+1])) {
-			known[i-1], known[i] = true, true
-		}
-	}
+	isKnown := func(i int) bool { return i >= 0 && i+1 < len(row) && g.all.has(string(row[i:i+2])) }
 	for i := 0; i < len(row); {
 		n := 1
-		if !known[i] {
+		if !isKnown(i-1) && !isKnown(i) && !(len(row) == 1 && g.all.has(string(row))) {
 			for n = min(4, len(row)-i); n > 0 && !particles[string(row[i:i+n])]; n-- {
 			}
 		}

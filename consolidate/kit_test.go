@@ -237,3 +237,11 @@ func whyRefused(merged string, sources []string) string {
 	}
 	return why
 }
+
+// retired is how many entries a plan retires.
+func retired(p Plan) (n int) {
+	for _, g := range p {
+		n += len(g.Retire)
+	}
+	return n
+}

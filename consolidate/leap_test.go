@@ -1,7 +1,6 @@
 package consolidate
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -16,9 +15,8 @@ import (
 func TestC5_TheLeaseOfAClockThatLeaptCanBeRemoved(t *testing.T) {
 	h := newHost(t)
 	h.note("Lena prefers e-mail.")
-	value, err := json.Marshal(state{Pass: "dead", Until: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Open: true})
-	require.NoError(t, err)
-	_, err = h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: value}})
+	value := encode(state{Pass: "dead", Until: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Open: true})
+	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: value}})
 	require.NoError(t, err)
 	c := newConsolidator(t, Config{})
 	_, err = c.Run(ctx, h.job("p"), ref, Options{})

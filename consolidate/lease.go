@@ -14,8 +14,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// The documents of a ref that this package keeps: machinery in JSON, which holds ids, counts
-// and digests.
+// The documents of a ref that this package keeps: machinery, which holds ids, counts and digests.
 const (
 	digestKind = "consolidate/digest" // a digest, one an Options.Tag
 	undoneKind = "consolidate/undone" // a Group, one a mutation that brought entries back
@@ -24,6 +23,31 @@ const (
 	leaseKey   = "consolidate/pass"     // a state, one a ref
 	journalKey = "consolidate/journal/" // a Group, one a mutation that retired entries, by the revision of the lease
 )
+
+// record is the value of each of these documents, in JSON.
+type record struct {
+	Format int `json:"format"`
+	Value  any `json:"value"`
+}
+
+// format is the format of records that this version of the package writes, and the newest that it reads.
+const format = 1
+
+func encode(value any) []byte {
+	data, _ := json.Marshal(record{format, value}) // plain values: it cannot fail
+	return data
+}
+
+// decode reads the value of a document. It leaves the value as it is if the document is not there,
+// or holds no record. It fails with [ErrNewerFormat].
+func decode(d driver.Document, value any) error {
+	r := record{Value: value}
+	_ = json.Unmarshal(d.Value, &r)
+	if r.Format > format {
+		return ErrNewerFormat
+	}
+	return nil
+}
 
 // Retention is how long the journal of a pass is kept, by which [Consolidator.Undo] works,
 // and the lease of a pass that died. memory.Bank.Maintain removes them after that.
@@ -40,7 +64,7 @@ type state struct {
 	Merged     int      `json:"merged,omitempty"`
 	Superseded int      `json:"superseded,omitempty"`
 	Derived    int      `json:"derived,omitempty"`
-	IDs        []string `json:"ids,omitempty"` // of retired entries, up to MaxMergedIDs
+	IDs        []string `json:"ids,omitempty"` // of retired entries, up to one more than MaxMergedIDs
 
 	doc driver.Document // as this pass has read or written it
 }
@@ -55,49 +79,33 @@ var errStale = memory.ErrConflict.In(pkg, "an entry of the group has changed", n
 // readLease reads the lease. A pass of the same id that died goes on where it was; over reports
 // that it has announced its end. It fails with [memory.ErrConflict] if another pass holds it.
 func (p *pass) readLease(ctx context.Context) (over bool, err error) {
-	doc, err := p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey)
-	if err != nil {
+	var s state
+	if s.doc, err = p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey); err != nil {
 		return false, err
 	}
-	var s state
-	if json.Unmarshal(doc.Value, &s) != nil {
-		s = state{} // none, or not ours: it is replaced
+	if err := decode(s.doc, &s); err != nil {
+		return false, err
 	}
 	own := s.Pass == p.job.ID()
 	if !own && s.Until > p.job.Now().UnixMilli() {
 		return false, memory.ErrConflict.In(pkg, "another pass holds the lease on the ref: try again once it has ended, or its lease has", nil)
 	}
-	over = own && !s.Open
-	if !own || over {
-		s = state{Pass: p.job.ID()}
+	if over = own && !s.Open; over || !own {
+		s = state{Pass: p.job.ID(), doc: s.doc}
 	}
-	s.doc = doc
 	p.lease = s
 	return over, nil
 }
 
-// acquire takes the lease, as it was read. From then on the pass renews it with every
-// mutation.
-func (p *pass) acquire(ctx context.Context) error {
-	next := p.held()
-	next.Open = true
-	_, err := p.commit(ctx, memory.Rewrite{}, next)
-	return err
-}
-
-// held is the state of the pass with its lease renewed.
+// held is the state of the pass with its lease taken or renewed.
 func (p *pass) held() state {
 	s := p.lease
-	s.Until = p.job.Now().Add(2 * p.cfg.Timeout).UnixMilli()
+	s.Open, s.Until = true, p.job.Now().Add(2*p.cfg.Timeout).UnixMilli()
 	return s
 }
 
-// renew prolongs the lease, if the pass holds one that may end soon after a call of the host's
-// code does.
-func (p *pass) renew(ctx context.Context) error {
-	if !p.lease.Open || time.UnixMilli(p.lease.Until).Sub(p.job.Now()) >= p.cfg.Timeout*3/2 {
-		return nil
-	}
+// hold takes or renews the lease.
+func (p *pass) hold(ctx context.Context) error {
 	_, err := p.commit(ctx, memory.Rewrite{}, p.held())
 	return err
 }
@@ -117,11 +125,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, next state, others
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 	defer cancel()
 	doc := p.lease.doc
-	doc.Due = p.job.Now().Add(Retention)
-	var err error
-	if doc.Value, err = json.Marshal(next); err != nil {
-		return memory.Rewritten{}, internal("the state of the pass cannot be written", err)
-	}
+	doc.Due, doc.Value = p.job.Now().Add(Retention), encode(next)
 	rw.Documents = func([]memory.Entry) []driver.DocumentSwap {
 		return append(slices.Clip(others), driver.DocumentSwap{Document: doc})
 	}
@@ -131,7 +135,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, next state, others
 		switch {
 		case failed != nil:
 			err = failed
-		case now.Rev == p.lease.doc.Rev:
+		case now.Rev == doc.Rev:
 			err = errStale
 		default:
 			err = memory.ErrConflict.In(pkg, "the lease on the scope was lost", err)

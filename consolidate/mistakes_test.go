@@ -17,8 +17,8 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		_, err := newConsolidator(t, Config{}).Run(ctx, job, ref, o)
 		return err
 	}
-	similar := func(o SimilarOptions) error {
-		_, err := Similar(ctx, []memory.Entry{{ID: "a", Content: "x"}, {ID: "b", Content: "y"}}, o)
+	similar := func(score float64) error {
+		_, err := Similar(ctx, []memory.Entry{{ID: "a", Content: "x"}, {ID: "b", Content: "y"}}, score)
 		return err
 	}
 	ended := h.job("ended")
@@ -39,10 +39,8 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 			"memory: the run or job has ended"},
 		"an unknown trigger of a pass": {run(h.job("p"), Options{Trigger: "often"}), memory.ErrValidation,
 			"consolidate: Options.Trigger is unknown: leave it empty for that of the Consolidator"},
-		"a score of candidates in percent": {similar(SimilarOptions{Score: 80}), memory.ErrValidation,
-			"consolidate: SimilarOptions.Score is not from 0 to 1"},
-		"a vector for two": {similar(SimilarOptions{Vectors: [][]float32{{1}}}), memory.ErrValidation,
-			"consolidate: SimilarOptions.Vectors has not one vector for each entry, all of one length"},
+		"a score of candidates in percent": {similar(80), memory.ErrValidation,
+			"consolidate: the score is not from 0 to 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, m.err, m.class)

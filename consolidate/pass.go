@@ -2,7 +2,6 @@ package consolidate
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -25,38 +24,39 @@ type pass struct {
 	eligible []memory.Entry           // the same, newest first
 	undone   undone
 	left     digest // what the pass leaves
-	put      int    // entries, by this pass since it read left.State
-	retired  int
 	result   Result
 }
 
-// digest is what a pass leaves: the value of a document, one for each Options.Tag (C2).
+// digest is what a pass leaves: the value of a document, one for each Options.Tag (C2). The entries
+// of the corpus are those that the ref held in the state, without what the pass put and retired.
 type digest struct {
-	By      string `json:"by"` // names the versions of all that decided
-	Count   int    `json:"count"`
-	A       uint64 `json:"a"` // sums of hashes of the ids, in any order
-	B       uint64 `json:"b"`
-	State   string `json:"state"`   // in which the ref held these entries and no others; empty if that is not known
+	corpus
+	State   string `json:"state"` // that the pass read; empty if the store does not tell what changes
+	Put     int    `json:"put"`
+	Retired int    `json:"retired"`
 	Expires int64  `json:"expires"` // the first instant at which one of them expires; 0 for never
 }
 
-func (d *digest) add(id string, sign int) {
-	d.Count += sign
-	d.A += uint64(sign) * xxhash.Sum64String(id)
-	d.B += uint64(sign) * xxhash.Sum64String(id+"\x00")
+// corpus is the entries that a pass leaves, and what decided about them.
+type corpus struct {
+	By    string `json:"by"` // names the versions of all that decided
+	Count int    `json:"count"`
+	Sum   uint64 `json:"sum"` // of the hashes of the ids, in any order
+}
+
+func (c *corpus) add(id string, sign int) {
+	c.Count += sign
+	c.Sum += uint64(sign) * xxhash.Sum64String(id)
 }
 
 // versions names all that decides.
 func (p *pass) versions() (string, error) {
 	planner, err := inline("the planner", p.cfg.Planner.Version)
-	merger, embedder := "", ""
+	merger := ""
 	if p.cfg.Merger != nil && err == nil {
 		merger, err = inline("the merger", p.cfg.Merger.Version)
 	}
-	if p.cfg.Embedder != nil && err == nil {
-		embedder, err = inline("the embedder", p.cfg.Embedder.Version)
-	}
-	return hash("1", planner, merger, fmt.Sprint(p.cfg.Score), embedder, p.o.RedactorVersion), err
+	return hash("1", planner, merger, fmt.Sprint(p.cfg.Score), p.o.RedactorVersion), err
 }
 
 // run makes the pass. An unchanged corpus costs one transaction.
@@ -70,7 +70,9 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	var last digest
-	_ = json.Unmarshal(doc.Value, &last) // one that cannot be read is no digest of this corpus
+	if err := decode(doc, &last); err != nil {
+		return err
+	}
 	view, state, err := p.job.View(ctx, p.ref)
 	if err != nil {
 		return err
@@ -79,58 +81,53 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.result.Unchanged = p.isUntouched(ctx, view, state, last, by); p.result.Unchanged {
-		p.left = last
-	} else {
+	if p.left = last; last.By != by || !p.isUntouched(ctx, view, last) {
+		p.left = digest{corpus: corpus{By: by}}
 		if err := p.readCorpus(ctx, view); err != nil {
 			return err
 		}
-		p.left.By = by
-		p.result.Unchanged = last.By == by && last.Count == p.left.Count && last.A == p.left.A && last.B == p.left.B
 	}
-	p.left.State = state
+	p.left.State, p.left.Put, p.left.Retired = state, 0, 0
+	p.result.Unchanged = p.left.corpus == last.corpus
 	p.result.InputCount = p.left.Count + p.lease.retired() - p.lease.Derived // of a pass that goes on
-	p.countCommitted()
-	switch {
-	case !p.result.Unchanged:
-		if err := p.acquire(ctx); err != nil {
-			return err
-		}
-		if err = p.planAndApply(ctx); err == nil {
-			err = p.end(ctx, doc)
-		}
-		if err != nil {
-			p.release(ctx)
-		}
-		return err
-	case over:
+	if over && p.result.Unchanged {
 		return ctx.Err() // its event is known
 	}
-	return p.end(ctx, doc)
+	if !p.result.Unchanged {
+		err = p.planAndApply(ctx)
+	}
+	p.result.Merged, p.result.Superseded, p.result.Derived = p.lease.Merged, p.lease.Superseded, p.lease.Derived
+	p.result.OutputCount = p.result.InputCount - p.lease.retired() + p.lease.Derived
+	if err == nil {
+		err = p.end(ctx, doc)
+	}
+	if err != nil {
+		p.release(ctx)
+	}
+	return err
 }
 
-// isUntouched reports whether the store tells that the ref has, in the view, what the last pass
-// left.
-func (p *pass) isUntouched(ctx context.Context, view *memory.View, state string, last digest, by string) bool {
-	if state == "" || last.State == "" || last.By != by || last.Expires != 0 && last.Expires <= p.job.Now().UnixMilli() {
+// isUntouched reports whether the store tells that the last pass has put and retired all that was
+// touched since it read, and that nothing has expired.
+func (p *pass) isUntouched(ctx context.Context, view *memory.View, last digest) bool {
+	if last.State == "" || last.Expires != 0 && last.Expires <= p.job.Now().UnixMilli() {
 		return false
 	}
 	_, touched, _, err := view.Differs(ctx, last.State) // fails if versions between were purged
-	return err == nil && len(touched.Put)+len(touched.Retired)+len(touched.Restored)+len(touched.Erased) == 0
+	return err == nil && len(touched.Put) == last.Put && len(touched.Retired) == last.Retired && len(touched.Restored)+len(touched.Erased) == 0
 }
 
 // readCorpus reads the entries of the ref that Options.Tag selects.
 func (p *pass) readCorpus(ctx context.Context, view *memory.View) error {
 	read := 0
 	for e, err := range view.Entries(ctx) {
+		if err == nil && read&0xfff == 0 {
+			err = p.progress(ctx, Reading, read, 0)
+		}
 		if err != nil {
 			return err
 		}
-		if read++; read&0xfff == 0 {
-			if err := p.progress(ctx, Reading, read, 0); err != nil {
-				return err
-			}
-		}
+		read++
 		if p.o.Tag != "" && !slices.Contains(e.Tags, p.o.Tag) {
 			continue
 		}
@@ -142,7 +139,7 @@ func (p *pass) readCorpus(ctx context.Context, view *memory.View) error {
 			p.eligible = append(p.eligible, e)
 		}
 	}
-	return p.progress(ctx, Reading, read, 0)
+	return ctx.Err()
 }
 
 // progress reports how far the pass is. It fails with the context's error.
@@ -178,9 +175,6 @@ func (p *pass) plan(ctx context.Context) (plan Plan, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.progress(ctx, Planning, len(p.eligible), len(p.eligible)); err != nil {
-		return nil, err
-	}
 	return p.check(ctx, plan)
 }
 
@@ -199,55 +193,28 @@ func (p *pass) addCandidates(ctx context.Context, plan Plan) (Plan, error) {
 			left = append(left, *e)
 		}
 	}
-	o := SimilarOptions{Score: p.cfg.Score}
-	if p.cfg.Embedder != nil {
-		for part := range slices.Chunk(left, embedded) {
-			vectors, err := p.embed(ctx, part)
-			if err != nil {
-				return nil, err
-			}
-			o.Vectors = append(o.Vectors, vectors...)
-		}
-	}
-	found, err := Similar(ctx, left, o)
+	found, err := Similar(ctx, left, p.cfg.Score)
 	for _, c := range found {
 		plan = append(plan, Group{Retire: c.IDs, Reason: fmt.Sprintf("%.2f similar, for the merger to decide", c.Score)})
 	}
 	return plan, err
 }
 
-// embedded is how many texts are given to the embedder at once.
-const embedded = 256
-
-// embed asks for the vectors of some entries.
-func (p *pass) embed(ctx context.Context, entries []memory.Entry) ([][]float32, error) {
-	texts := make([]string, len(entries))
-	for i, e := range entries {
-		texts[i] = e.Content
-	}
-	vectors, err := call(ctx, p, "the embedder", func(ctx context.Context) ([][]float32, error) {
-		return p.cfg.Embedder.Embed(ctx, texts)
-	})
-	if err == nil && len(vectors) != len(entries) {
-		return nil, internal("the embedder gave another number of vectors", nil)
-	}
-	return vectors, err
-}
-
-// planAndApply does the work of a pass, group by group.
+// planAndApply takes the lease and does the work of a pass, group by group.
 func (p *pass) planAndApply(ctx context.Context) error {
+	if err := p.hold(ctx); err != nil {
+		return err
+	}
 	plan, err := p.plan(ctx)
 	if err != nil {
 		return err
 	}
 	for i := range plan {
-		if err := ctx.Err(); err != nil {
-			return err
+		err := p.apply(ctx, &plan[i])
+		if err == nil {
+			err = p.progress(ctx, Applying, i+1, len(plan))
 		}
-		if err := p.apply(ctx, &plan[i]); err != nil {
-			return err
-		}
-		if err := p.progress(ctx, Applying, i+1, len(plan)); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -257,14 +224,9 @@ func (p *pass) planAndApply(ctx context.Context) error {
 // end remembers what the pass leaves, and announces it (C6). The id of the event is that of
 // this pass and no other: the revision of the digest that it found tells passes of one job id
 // apart.
-func (p *pass) end(ctx context.Context, found driver.Document) (err error) {
+func (p *pass) end(ctx context.Context, found driver.Document) error {
 	if err := ctx.Err(); err != nil {
 		return err
-	}
-	if p.put+p.retired > 0 {
-		if p.left.State, err = p.stateLeft(ctx); err != nil {
-			return err
-		}
 	}
 	ev := events.MemoryConsolidated{
 		MemoryRef:   p.ref,
@@ -272,40 +234,13 @@ func (p *pass) end(ctx context.Context, found driver.Document) (err error) {
 		OutputCount: int64(p.result.OutputCount),
 		Trigger:     p.o.Trigger,
 	}
-	if len(p.lease.IDs) == p.lease.retired() {
+	if len(p.lease.IDs) <= MaxMergedIDs {
 		ev.MergedIDs = p.lease.IDs
 	}
 	id := "consolidated_" + hash(p.job.ID(), p.ref, p.o.Tag, fmt.Sprint(found.Rev))
-	swap := driver.DocumentSwap{Document: found}
-	if swap.Value, err = json.Marshal(p.left); err != nil {
-		return internal("the digest cannot be written", err)
-	}
-	_, err = p.commit(ctx, memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
+	found.Value = encode(p.left)
+	_, err := p.commit(ctx, memory.Rewrite{Announce: func([]memory.Entry) []events.Record {
 		return []events.Record{{ID: id, Payload: ev}}
-	}}, state{Pass: p.job.ID()}, swap)
+	}}, state{Pass: p.job.ID()}, driver.DocumentSwap{Document: found})
 	return err
-}
-
-// stateLeft names the state in which the ref holds what the pass leaves; empty if another
-// writer has changed anything since the pass read.
-func (p *pass) stateLeft(ctx context.Context) (string, error) {
-	if p.left.State == "" {
-		return "", nil
-	}
-	view, state, err := p.job.View(ctx, p.ref)
-	if err != nil {
-		return "", err
-	}
-	_, touched, _, err := view.Differs(ctx, p.left.State)
-	if err != nil || len(touched.Put) != p.put || len(touched.Retired) != p.retired || len(touched.Restored)+len(touched.Erased) > 0 {
-		return "", ctx.Err() // a purge came between, or a writer
-	}
-	return state, nil
-}
-
-// countCommitted sets the result to what the pass has committed, before an error too.
-func (p *pass) countCommitted() {
-	done := p.lease
-	p.result.Merged, p.result.Superseded, p.result.Derived = done.Merged, done.Superseded, done.Derived
-	p.result.OutputCount = p.result.InputCount - done.retired() + done.Derived
 }

@@ -26,14 +26,6 @@ type Group struct {
 	Reason string `json:"-"`
 }
 
-// Retired is how many entries the plan retires.
-func (p Plan) Retired() (n int) {
-	for _, g := range p {
-		n += len(g.Retire)
-	}
-	return n
-}
-
 // state is what the retired entries become.
 func (g *Group) state() driver.State {
 	if g.Superseded {
@@ -123,19 +115,18 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 	}
 	group := p.group(g)
 	first := &group[0]
-	labels, is := labelKey(first), form(first.Content)
 	var others []string // that are not equal in form
 	size := len(first.Content)
 	for i := range group[1:] {
 		e := &group[i+1]
-		equal := g.Keep != "" && form(e.Content) == is
+		equal := g.Keep != "" && form(e.Content) == form(first.Content)
 		if !equal {
 			others = append(others, e.Content)
 			size += len(e.Content)
 		}
 		life := compareLife(first, e)
 		switch {
-		case labelKey(e) != labels:
+		case labelKey(e) != labelKey(first):
 			return "the tags or the subjects differ", nil
 		case life < 0 || life > 0 && !equal:
 			return "the expiries differ", nil

@@ -38,59 +38,55 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	type key struct {
-		by           *memory.Entry // the successor of a value of a slot
+	type group struct {
+		by           *memory.Entry // the successor of values of a slot
+		superseded   bool
 		form, labels string
 	}
-	equal := map[key][]*memory.Entry{}
-	older := map[*memory.Entry][]string{}
+	groups := map[group][]*memory.Entry{}
 	for i := range entries {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
-		by, slotted := successors[e]
-		switch {
-		case !slotted:
-			k := key{nil, form(e.Content), labelKey(e)}
-			equal[k] = append(equal[k], e)
-		case by == nil: // it stays
-		case labelKey(e) == labelKey(by) && form(e.Content) == form(by.Content):
-			equal[key{by: by}] = append(equal[key{by: by}], e)
-		default:
-			older[by] = append(older[by], e.ID)
+		says := func(e *memory.Entry) group { return group{form: form(e.Content), labels: labelKey(e)} }
+		g := says(e)
+		if by, slotted := successors[e]; slotted {
+			switch {
+			case by == nil:
+				continue // it stays
+			case g == says(by):
+				g.by = by
+			default:
+				g = group{by: by, superseded: true}
+			}
 		}
+		groups[g] = append(groups[g], e)
 	}
 	var p Plan
-	for k, group := range equal {
-		slices.SortFunc(group, longestLived)
+	for k, list := range groups {
+		slices.SortFunc(list, longestLived)
 		if k.by != nil {
-			group = slices.Insert(group, 0, k.by)
+			list = slices.Insert(list, 0, k.by)
 		}
-		if len(group) < 2 {
+		if len(list) < 2 {
 			continue
 		}
-		g := Group{Keep: group[0].ID, Reason: "equal in canonical form"}
-		for _, e := range group[1:] {
+		g := Group{Keep: list[0].ID, Superseded: k.superseded, Reason: "equal in canonical form"}
+		if g.Superseded {
+			g.Reason = "a newer value of the same slot"
+		}
+		for _, e := range list[1:] {
 			g.Retire = append(g.Retire, e.ID)
 		}
+		slices.Sort(g.Retire)
 		p = append(p, g)
-	}
-	for by, ids := range older {
-		p = append(p, Group{Keep: by.ID, Retire: ids, Superseded: true, Reason: "a newer value of the same slot"})
-	}
-	for i := range p {
-		slices.Sort(p[i].Retire)
 	}
 	slices.SortFunc(p, func(a, b Group) int {
 		return cmp.Or(-cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Keep, b.Keep)) // merges first
 	})
 	return p, nil
 }
-
-// slot is a declared slot of some subjects. Only values of the same subjects supersede
-// each other.
-type slot struct{ name, subjects string }
 
 // slotsOf are the names of the slots that an entry declares.
 func slotsOf(e *memory.Entry) (names []string) {
@@ -102,63 +98,44 @@ func slotsOf(e *memory.Entry) (names []string) {
 	return names
 }
 
-// planSlots returns the successor of each entry that declares a slot, nil for one that stays.
+// planSlots returns for each entry that declares a slot the one that supersedes it, nil for one
+// that stays. Only values of the same subjects supersede each other.
 func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*memory.Entry, error) {
-	of := map[*memory.Entry][]slot{}
-	values := map[slot][]*memory.Entry{}
+	var values []*memory.Entry
 	for i := range entries {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		e := &entries[i]
-		for _, name := range slotsOf(e) {
-			s := slot{name, nameSet(e.Subjects)}
-			of[e] = append(of[e], s)
-			values[s] = append(values[s], e)
+		if len(slotsOf(&entries[i])) > 0 {
+			values = append(values, &entries[i])
 		}
 	}
-	for s, list := range values {
-		values[s] = unsuperseded(list)
-	}
-	successors := map[*memory.Entry]*memory.Entry{}
-	for e, slots := range of {
-		successors[e] = successor(e, slots, values)
-	}
-	return successors, ctx.Err()
-}
-
-// unsuperseded returns the values of a slot that no newer one supersedes, newest first: each
-// lives longer than all before it.
-func unsuperseded(values []*memory.Entry) (stay []*memory.Entry) {
 	slices.SortFunc(values, func(a, b *memory.Entry) int {
-		if a.Before(b) {
+		if a.Before(b) { // it is newer
 			return -1
 		}
 		return 1
 	})
+	successors := map[*memory.Entry]*memory.Entry{}
+	stay := map[[2]string][]*memory.Entry{} // values of a slot, each of which lives longer than all newer ones
 	for _, e := range values {
-		if len(stay) == 0 || compareLife(e, stay[len(stay)-1]) > 0 {
-			stay = append(stay, e)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
 		}
+		var by *memory.Entry // the newest that lives at least as long
+		stays := false       // in one of its slots
+		for _, name := range slotsOf(e) {
+			slot := [2]string{name, nameSet(e.Subjects)}
+			newer := stay[slot]
+			if i, _ := slices.BinarySearchFunc(newer, e, compareLife); i == len(newer) {
+				stay[slot], stays = append(newer, e), true
+			} else if by == nil || newer[i].Before(by) {
+				by = newer[i]
+			}
+		}
+		if stays {
+			by = nil
+		}
+		successors[e] = by
 	}
-	return stay
-}
-
-// successor is the entry that supersedes e: the newest that stays in one of its slots
-// and lives at least as long. It is nil if e stays in one of its slots.
-func successor(e *memory.Entry, slots []slot, stay map[slot][]*memory.Entry) (by *memory.Entry) {
-	for _, s := range slots {
-		// Life ascends in the list, and the last of it lives at least as long as e.
-		list := stay[s]
-		i, _ := slices.BinarySearchFunc(list, e, compareLife)
-		if list[i].ID == e.ID || !list[i].Before(e) {
-			return nil
-		}
-		if by == nil || list[i].Before(by) {
-			by = list[i]
-		}
-	}
-	return by
+	return successors, ctx.Err()
 }
 
 // longestLived orders entries by how long they live, the longest first, then by age.

@@ -15,9 +15,9 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-func similarOf(t testing.TB, entries []memory.Entry, o SimilarOptions) []Candidates {
+func similarOf(t testing.TB, entries []memory.Entry, score float64) []Candidates {
 	t.Helper()
-	found, err := Similar(ctx, entries, o)
+	found, err := Similar(ctx, entries, score)
 	require.NoError(t, err)
 	return found
 }
@@ -43,7 +43,7 @@ func TestSimilarFindsRestatementsInAnyLanguage(t *testing.T) {
 	for _, p := range pairs {
 		texts = append(texts, p[0], p[1])
 	}
-	found := similarOf(t, entriesOf(texts...), SimilarOptions{Score: 0.3})
+	found := similarOf(t, entriesOf(texts...), 0.3)
 	require.Len(t, found, len(pairs))
 	for i, c := range found {
 		require.Equal(t, []string{fmt.Sprintf("m%03d", 2*i), fmt.Sprintf("m%03d", 2*i+1)}, c.IDs)
@@ -66,23 +66,12 @@ func TestC3_SimilarDoesNotDependOnTheOrder(t *testing.T) {
 			texts = append(texts, strings.Join(words, " "))
 		}
 		es := entriesOf(texts...)
-		vectors := map[string][]float32{}
 		for i := range es {
-			if r.IntN(3) > 0 {
-				vectors[es[i].ID] = []float32{float32(r.NormFloat64()), float32(r.NormFloat64()), float32(r.NormFloat64())}
-			}
 			if r.IntN(4) == 0 {
 				es[i].Tags = []string{"a"}
 			}
 		}
-		of := func(es []memory.Entry) (o SimilarOptions) {
-			for _, e := range es {
-				o.Vectors = append(o.Vectors, vectors[e.ID])
-			}
-			o.Score = 0.5
-			return o
-		}
-		want := similarOf(t, es, of(es))
+		want := similarOf(t, es, 0.5)
 		seen := map[string]bool{}
 		byID := map[string]memory.Entry{}
 		for _, e := range es {
@@ -99,14 +88,14 @@ func TestC3_SimilarDoesNotDependOnTheOrder(t *testing.T) {
 		}
 		shuffled := slices.Clone(es)
 		r.Shuffle(len(es), func(i, k int) { shuffled[i], shuffled[k] = shuffled[k], shuffled[i] })
-		require.Equal(t, want, similarOf(t, shuffled, of(shuffled)), "seed %d", seed)
+		require.Equal(t, want, similarOf(t, shuffled, 0.5), "seed %d", seed)
 	}
 }
 
 func TestC9_SimilarKeepsToTagsSubjectsAndExpiry(t *testing.T) {
 	es := entriesOf(slices.Repeat([]string{"Kestrel's night shift starts at ten."}, 5)...)
 	es[1].Tags, es[2].Subjects, es[3].ExpiresAt = []string{"a"}, []string{"a"}, epoch.Add(time.Hour)
-	found := similarOf(t, es, SimilarOptions{})
+	found := similarOf(t, es, 0)
 	require.Len(t, found, 1)
 	require.Equal(t, []string{"m000", "m004"}, found[0].IDs)
 	require.InDelta(t, 1, found[0].Score, 1e-9)
@@ -151,7 +140,7 @@ func TestSimilarScoresByTheDeclaredCosine(t *testing.T) {
 		}
 		cosine := func(a, b int) float64 { return product(a, b) / math.Sqrt(product(a, a)*product(b, b)) }
 		in := map[int]bool{}
-		for _, c := range similarOf(t, entriesOf(texts...), SimilarOptions{}) {
+		for _, c := range similarOf(t, entriesOf(texts...), 0) {
 			least := 1.0
 			var members []int
 			for _, id := range c.IDs {
@@ -174,28 +163,18 @@ func TestSimilarScoresByTheDeclaredCosine(t *testing.T) {
 	}
 }
 
-// Vectors bring texts together that have no word in common, and take others apart.
-func TestSimilarBlendsTheVectors(t *testing.T) {
-	es := entriesOf("Lena mag Kaffee.", "Lena likes coffee.", "The gate is green.", "The gate is green.")
-	o := SimilarOptions{Vectors: [][]float32{{1, 0, 0.1}, {1, 0.1, 0}, {0, 1, 0}, {0, 0, -1}}}
-	found := similarOf(t, es, o)
-	require.Len(t, found, 1)
-	require.Equal(t, []string{"m000", "m001"}, found[0].IDs)
-}
-
 func TestSimilarRefusesAndStops(t *testing.T) {
 	es := entriesOf("a", "b")
-	inf := float32(1e38)
-	for _, o := range []SimilarOptions{{Score: -1}, {Score: 1.1}, {Vectors: [][]float32{{1}}}, {Vectors: [][]float32{{1}, {1, 2}}}, {Vectors: [][]float32{{}, {1}}}, {Vectors: [][]float32{{1}, {inf * 10}}}} {
-		_, err := Similar(ctx, es, o)
-		require.ErrorIs(t, err, memory.ErrValidation, "%v", o)
+	for _, score := range []float64{-1, 1.1, math.NaN()} {
+		_, err := Similar(ctx, es, score)
+		require.ErrorIs(t, err, memory.ErrValidation, "%v", score)
 	}
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	_, err := Similar(done, es, SimilarOptions{})
+	_, err := Similar(done, es, 0)
 	require.ErrorIs(t, err, context.Canceled)
-	require.Empty(t, similarOf(t, nil, SimilarOptions{}))
-	require.Empty(t, similarOf(t, entriesOf("…", "…", ""), SimilarOptions{}))
+	require.Empty(t, similarOf(t, nil, 0))
+	require.Empty(t, similarOf(t, entriesOf("…", "…", ""), 0))
 }
 
 // However alike all entries are, the number of comparisons is bounded by the number of
@@ -218,9 +197,9 @@ func TestC10_TheComparisonsAreBounded(t *testing.T) {
 			s = append(s, member{id: e.ID, text: e.Content})
 		}
 		require.NoError(t, s.read(ctx))
-		met, err := s.meetings(ctx, nil)
+		compared, err := s.pairs(ctx, 0)
 		require.NoError(t, err)
-		require.LessOrEqual(t, len(met), n*window*lookups/2, name)
+		require.LessOrEqual(t, len(compared), n*window*(lookups+lookups/2), name)
 		for i := range texts {
 			require.LessOrEqual(t, len(s[i].features), maxFeatures)
 		}
@@ -242,20 +221,12 @@ func TestAPlugInCannotHarmThePass(t *testing.T) {
 	planning := func(f func() Plan) Config {
 		return Config{Timeout: 50 * time.Millisecond, Planner: planner{func(context.Context, []memory.Entry) (Plan, error) { return f(), nil }, ""}}
 	}
-	embedding := func(f func([]string) [][]float32) Config {
-		c := merging(func() (string, error) { return "", ErrDiffer })
-		c.Embedder = embedder(f)
-		return c
-	}
 	for name, cfg := range map[string]Config{
-		"merger panics":    merging(func() (string, error) { panic("secret words") }),
-		"merger hangs":     merging(func() (string, error) { <-hang; return "", nil }),
-		"merger is huge":   merging(func() (string, error) { return huge, nil }),
-		"planner panics":   planning(func() Plan { panic("secret words") }),
-		"planner hangs":    planning(func() Plan { <-hang; return Plan{} }),
-		"embedder panics":  embedding(func([]string) [][]float32 { panic("secret words") }),
-		"embedder hangs":   embedding(func([]string) [][]float32 { <-hang; return nil }),
-		"embedder is lazy": embedding(func([]string) [][]float32 { return nil }),
+		"merger panics":  merging(func() (string, error) { panic("secret words") }),
+		"merger hangs":   merging(func() (string, error) { <-hang; return "", nil }),
+		"merger is huge": merging(func() (string, error) { return huge, nil }),
+		"planner panics": planning(func() Plan { panic("secret words") }),
+		"planner hangs":  planning(func() Plan { <-hang; return Plan{} }),
 	} {
 		h := newHost(t)
 		ids := whole(h)
@@ -268,11 +239,6 @@ func TestAPlugInCannotHarmThePass(t *testing.T) {
 		require.Equal(t, 2, h.run(newConsolidator(t, Config{}), "p2").OutputCount, name)
 	}
 }
-
-type embedder func([]string) [][]float32
-
-func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) { return e(texts), nil }
-func (e embedder) Version() string                                              { return "1" }
 
 // A merger is asked about candidates only, and once; what it says differs stays.
 func TestC2_WhatAMergerSaysDiffersStays(t *testing.T) {

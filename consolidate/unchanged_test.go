@@ -181,3 +181,32 @@ func TestC5_AnotherPassCameFirst(t *testing.T) {
 	_, err = c.Plan(context.Background(), h.job("p3"), "", Options{})
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
+
+// What a newer version of the package wrote is left as it is: a pass that finds it in the lease, the
+// digest, the journal or the list of what was undone fails, and retires nothing.
+func TestADocumentOfANewerVersionIsLeftAsItIs(t *testing.T) {
+	for _, name := range []struct{ kind, key string }{
+		{memory.UntilDue, leaseKey}, {digestKind, hash("")}, {memory.UntilDue, journalKey + "9"}, {undoneKind, "9"},
+	} {
+		h := newHost(t)
+		h.note("Lena prefers e-mail.")
+		h.note("Lena prefers e-mail")
+		before := h.live()
+		value := []byte(`{"format":2,"value":{"pass":7}}`)
+		_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{
+			Scope: memory.Scope{Ref: ref}, Kind: name.kind, Key: name.key, Value: value, Group: hash("p0"),
+		}})
+		require.NoError(t, err)
+		c := newConsolidator(t, Config{})
+		if name.key == journalKey+"9" {
+			_, err = c.Undo(ctx, h.job("u"), ref, "p0")
+		} else {
+			_, err = c.Run(ctx, h.job("p1"), ref, Options{})
+		}
+		require.ErrorIs(t, err, ErrNewerFormat, name.key)
+		require.Equal(t, before, h.live(), name.key)
+		doc, err := h.job("look").Document(ctx, ref, name.kind, name.key)
+		require.NoError(t, err)
+		require.Equal(t, value, doc.Value, name.key)
+	}
+}

@@ -1,8 +1,8 @@
 package consolidate
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,14 +11,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
-
-// readGroup takes a group from its document, in the journal or in the list of what was undone.
-func readGroup(d driver.Document) (g Group, err error) {
-	if json.Unmarshal(d.Value, &g) != nil {
-		err = internal("a group of the journal cannot be read", nil)
-	}
-	return g, err
-}
 
 // undone are the groups that were taken back: each id with the names of those that it was part
 // of. Two entries that share one are kept apart.
@@ -31,16 +23,12 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 		if err != nil {
 			return nil, err
 		}
-		g, err := readGroup(d)
-		if err != nil {
+		var g Group
+		if err := decode(d, &g); err != nil {
 			return nil, err
 		}
-		name := fmt.Sprint(g.state(), " ", g.Keep) // the same of all steps of a large group
-		if g.Keep == "" {
-			name = d.Key
-		}
 		for _, id := range g.ids() {
-			u[id] = append(u[id], name)
+			u[id] = append(u[id], cmp.Or(g.Keep, d.Key)) // the same of all steps of a large group
 		}
 	}
 	return u, nil
@@ -49,10 +37,8 @@ func readUndone(ctx context.Context, job *memory.Job, ref string) (undone, error
 // without is the group without entries that are to be kept apart: from the one that stays, and
 // unless it supersedes them from those before them too.
 func (u undone) without(g Group) Group {
-	if len(u) == 0 {
-		return g
-	}
 	taken := map[string]bool{}
+	isTaken := func(name string) bool { return taken[name] }
 	take := func(id string) {
 		for _, name := range u[id] {
 			taken[name] = true
@@ -60,13 +46,11 @@ func (u undone) without(g Group) Group {
 	}
 	take(g.Keep)
 	g.Retire = slices.DeleteFunc(slices.Clone(g.Retire), func(id string) bool {
-		if slices.ContainsFunc(u[id], func(name string) bool { return taken[name] }) {
-			return true
-		}
-		if !g.Superseded {
+		apart := slices.ContainsFunc(u[id], isTaken)
+		if !apart && !g.Superseded {
 			take(id)
 		}
-		return false
+		return apart
 	})
 	return g
 }
@@ -92,7 +76,7 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 	if _, err := p.readLease(ctx); err != nil {
 		return 0, err
 	}
-	if err := p.acquire(ctx); err != nil {
+	if err := p.hold(ctx); err != nil {
 		return 0, err
 	}
 	defer p.release(ctx)
@@ -118,15 +102,15 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 
 // undoGroup restores one group and records that its entries are to be kept apart.
 func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[string]memory.Record) (int, error) {
-	g, err := readGroup(d)
-	if err != nil {
+	var g Group
+	if err := decode(d, &g); err != nil {
 		return 0, err
 	}
 	isLive := func(rec memory.Record) bool { return !rec.Erased && rec.Entry.LiveAt(p.job.Now()) }
 	var rw memory.Rewrite
 	for _, id := range g.Retire {
-		rec, known := records[id]
-		if !known || rec.State != g.state() || !isLive(rec) || g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
+		rec := records[id]
+		if rec.State != g.state() || !isLive(rec) || g.Keep != "" && rec.For != g.Keep || headDeleted(records, rec) {
 			continue
 		}
 		rw.Restore = append(rw.Restore, id)
@@ -138,7 +122,7 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 		return 0, nil
 	}
 	mark := driver.Document{Scope: d.Scope, Kind: undoneKind, Key: fmt.Sprintf("%016x", p.lease.doc.Rev), Value: d.Value}
-	_, err = p.commit(ctx, rw, p.held(), driver.DocumentSwap{Document: mark})
+	_, err := p.commit(ctx, rw, p.held(), driver.DocumentSwap{Document: mark})
 	if errors.Is(err, errStale) {
 		return 0, nil
 	}
@@ -149,11 +133,7 @@ func (p *pass) undoGroup(ctx context.Context, d driver.Document, records map[str
 // deleted.
 func headDeleted(records map[string]memory.Record, rec memory.Record) bool {
 	for rec.State == memory.Merged || rec.State == memory.Superseded {
-		next, known := records[rec.For]
-		if !known {
-			return false
-		}
-		rec = next
+		rec = records[rec.For]
 	}
 	return rec.State == memory.Deleted
 }

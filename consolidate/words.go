@@ -1,6 +1,7 @@
 package consolidate
 
 import (
+	"cmp"
 	_ "embed"
 	"strings"
 	"unicode/utf8"
@@ -9,21 +10,17 @@ import (
 //go:embed words.txt
 var wordsText string
 
-// lists are the lines of words.txt, word by word, by the name that stands above them.
-var lists = func() map[string][][]string {
-	all := map[string][][]string{}
-	name := ""
-	for line := range strings.Lines(wordsText) {
-		switch fields := strings.Fields(line); {
-		case len(fields) == 0 || line[0] == '#':
-		case line[0] == '[':
-			name = strings.Trim(fields[0], "[]")
-		default:
-			all[name] = append(all[name], fields)
+// linesOf are the lines of a list of words.txt, word by word.
+func linesOf(name string) (lines [][]string) {
+	_, list, _ := strings.Cut(wordsText, "\n["+name+"]\n")
+	list, _, _ = strings.Cut(list, "\n[")
+	for line := range strings.Lines(list) {
+		if words := strings.Fields(line); line[0] != '#' && len(words) > 0 {
+			lines = append(lines, words)
 		}
 	}
-	return all
-}()
+	return lines
+}
 
 // words is a set of words.
 type words map[string]bool
@@ -31,7 +28,7 @@ type words map[string]bool
 // listed are the words of a list.
 func listed(name string) words {
 	m := words{}
-	for _, line := range lists[name] {
+	for _, line := range linesOf(name) {
 		for _, w := range line {
 			m[w] = true
 		}
@@ -41,16 +38,26 @@ func listed(name string) words {
 
 var (
 	connecting, persons = listed("connecting"), listed("persons")
+	pairsOfPersons      = linesOf("persons")
 	openers, elided     = listed("openers"), listed("elided")
-	negations           = listed("negations")
 	particles           = listed("particles")
 )
+
+// negations are words that deny, each with the first one of its kind, which stands behind a "=".
+var negations = func() map[string]string {
+	names := map[string]string{}
+	for w := range listed("negations") {
+		w, name, _ := strings.Cut(w, "=")
+		names[w] = cmp.Or(name, w)
+	}
+	return names
+}()
 
 // irregular are words that are the same up to inflection, without another ending, each with the
 // key of its line.
 var irregular = func() map[string]string {
 	keys := map[string]string{}
-	for _, line := range lists["irregular"] {
+	for _, line := range linesOf("irregular") {
 		for _, w := range line {
 			keys[w] = "=" + line[0]
 		}
@@ -61,7 +68,7 @@ var irregular = func() map[string]string {
 // endings have the marks of the lines of endings that exchange each other in inflection.
 var endings = func() map[string][]string {
 	marks := map[string][]string{}
-	for i, line := range lists["inflections"] {
+	for i, line := range linesOf("inflections") {
 		for _, ending := range line {
 			ending = strings.TrimPrefix(ending, "-")
 			marks[ending] = append(marks[ending], string(rune('0'+i)))

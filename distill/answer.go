@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -43,13 +42,12 @@ func (p *pass) question(ctx context.Context) (*Archive, error) {
 			return nil, err
 		}
 		a.Sources = append(a.Sources, ArchivedSource{sourceDigest(p.entries[i]), s.ID, s.Weight})
-		if !s.Archive.IsZero() {
+		if s.Archive != "" {
 			a.Parents = append(a.Parents, s.Archive)
 		}
 	}
 	slices.SortFunc(a.Sources, func(a, b ArchivedSource) int { return strings.Compare(a.ID, b.ID) })
-	slices.SortFunc(a.Parents, func(a, b Digest) int { return bytes.Compare(a[:], b[:]) })
-	a.Parents = slices.Compact(a.Parents)
+	a.Parents = sortedIDs(a.Parents)
 	a.Key = a.Question()
 	for _, name := range []string{p.ref, a.Redactor, a.Summarizer, a.Tokenizer} {
 		if clean, err := isClean(ctx, p.job, name); err != nil || !clean {
@@ -66,7 +64,7 @@ func (p *pass) answer(ctx context.Context) (*summary, error) {
 		return nil, err
 	}
 	s := &summary{archive: a}
-	if s.doc, err = p.job.Document(ctx, p.ref, archiveKind, a.Key.String()); err != nil {
+	if s.doc, err = p.job.Document(ctx, p.ref, archiveKind, a.Key); err != nil {
 		return nil, err
 	}
 	if s.doc.Rev == 0 {
@@ -118,7 +116,7 @@ func (p *pass) make(ctx context.Context, s *summary) (err error) {
 			return err
 		}
 		if clean == string(data) && a.Tokens.used() <= a.Budget && len(s.text) <= a.MaxBytes {
-			s.doc.Value, s.doc.Class, s.doc.Group = data, driver.Content, DigestOf(data).String()
+			s.doc.Value, s.doc.Class, s.doc.Group = data, driver.Content, DigestOf(data)
 			return nil
 		}
 		var cleaned Archive
@@ -133,14 +131,14 @@ func (p *pass) make(ctx context.Context, s *summary) (err error) {
 // readArchive returns the archive that a document holds: the one that it is named for, in which
 // today's redactor finds nothing.
 func readArchive(ctx context.Context, job *memory.Job, doc driver.Document) (*Archive, error) {
-	if DigestOf(doc.Value).String() != doc.Group {
+	if DigestOf(doc.Value) != doc.Group {
 		return nil, broken("has another address")
 	}
 	a, err := Decode(doc.Value)
 	if err != nil {
 		return nil, err
 	}
-	if a.Key.String() != doc.Key {
+	if a.Key != doc.Key {
 		return nil, broken("has the key of another question")
 	}
 	whole, err := job.Redact(ctx, string(doc.Value))
@@ -177,8 +175,8 @@ func (r *Runner) Open(ctx context.Context, job *memory.Job, ref, entryID string)
 	if err != nil {
 		return nil, err
 	}
-	if address := archiveOf(&e); !address.IsZero() {
-		for doc, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Group: address.String()}) {
+	if address := archiveOf(&e); address != "" {
+		for doc, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: archiveKind, Group: address}) {
 			if err != nil {
 				return nil, err
 			}

@@ -3,12 +3,14 @@ package distill
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
-	"io"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // Format names the shape of an [Archive] and its version. A reader refuses any
@@ -33,14 +35,14 @@ type Archive struct {
 	// Items are the summary, most valuable first.
 	Items []Item `json:"items"`
 	// Key is the digest of the question: see [Archive.Question].
-	Key Digest `json:"key"`
+	Key string `json:"key"`
 	// MaxBytes is the limit that the summary had to keep in bytes.
 	MaxBytes int `json:"maxBytes"`
 	// MemoryRef is the scope that it was made from, within its tenant.
 	MemoryRef string `json:"memoryRef"`
 	// Parents are the archives behind those sources that were themselves distilled,
-	// in the order of their digests.
-	Parents []Digest `json:"parents"`
+	// in the order of their addresses.
+	Parents []string `json:"parents"`
 	// Redactor is the version of the host's redaction, as it declares it.
 	Redactor string `json:"redactor"`
 	// Sources are all entries that were read, in the order of their ids.
@@ -54,7 +56,7 @@ type Archive struct {
 
 // ArchivedSource names an entry and what it said.
 type ArchivedSource struct {
-	Digest Digest `json:"digest"` // SHA-256 of its canonical {content, createdAt, tags}
+	Digest string `json:"digest"` // SHA-256 of its canonical {content, createdAt, tags}
 	ID     string `json:"id"`
 	Weight int    `json:"weight"` // see [Source]
 }
@@ -87,13 +89,13 @@ func (a *Archive) Encode() []byte {
 
 // Question is the digest of all that the bytes are a function of: the sources by id
 // and by what they said after redaction, the budget, the limit, and the names and
-// versions of tokenizer, summarizer and redactor (D2). It is zero where
+// versions of tokenizer, summarizer and redactor (D2). It is empty where
 // [Archive.Encode] gives nil.
-func (a *Archive) Question() Digest {
+func (a *Archive) Question() string {
 	if !a.exact() {
-		return Digest{}
+		return ""
 	}
-	return sha256.Sum256(canonical(map[string]any{
+	return DigestOf(canonical(map[string]any{
 		"budget": a.Budget, "format": a.Format, "maxBytes": a.MaxBytes, "memoryRef": a.MemoryRef, "redactor": a.Redactor,
 		"sources": listed(a.Sources), "summarizer": a.Summarizer, "tokenizer": a.Tokenizer,
 	}))
@@ -113,20 +115,15 @@ func Decode(data []byte) (*Archive, error) {
 	if len(data) > MaxArchiveBytes {
 		return nil, broken("is too large")
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
 	a := new(Archive)
-	if err := dec.Decode(a); err != nil {
+	if json.Unmarshal(data, a) != nil {
 		return nil, broken("is not JSON of its shape")
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, broken("has something behind it")
 	}
 	if err := a.check(); err != nil {
 		return nil, err
 	}
-	// What decoding forgives (the case of a name, a field twice, white space, null)
-	// does not come out again.
+	// What decoding forgives (another field, the case of a name, a field twice, white space,
+	// null) does not come out again.
 	if !bytes.Equal(a.Encode(), data) {
 		return nil, broken("is not in canonical form")
 	}
@@ -150,30 +147,49 @@ func (a *Archive) check() error {
 	case a.Question() != a.Key:
 		return broken("has the key of another question")
 	}
-	ids := make(map[string]bool, len(a.Sources))
-	for i, s := range a.Sources {
-		if s.ID == "" || s.Weight < 1 || i > 0 && a.Sources[i-1].ID >= s.ID {
-			return broken("has sources out of order")
+	var ids []string
+	for _, s := range a.Sources {
+		if s.ID == "" || s.Weight < 1 || !digest.MatchString(s.Digest) {
+			return broken("has a source without an id, a weight or a digest")
 		}
-		ids[s.ID] = true
+		ids = append(ids, s.ID)
 	}
-	for i, p := range a.Parents {
-		if i > 0 && bytes.Compare(a.Parents[i-1][:], p[:]) >= 0 {
-			return broken("has parents out of order")
+	if !isInOrder(ids) || !isInOrder(a.Parents) {
+		return broken("has sources or parents out of order")
+	}
+	for _, p := range a.Parents {
+		if !digest.MatchString(p) {
+			return broken("has a parent that is no address")
 		}
 	}
+	isStranger := func(id string) bool { _, found := slices.BinarySearch(ids, id); return !found }
 	for _, it := range a.Items {
-		if it.Text == "" || !utf8.ValidString(it.Text) {
-			return broken("has an item without text")
-		}
-		if !slices.IsSorted(it.Sources) {
-			return broken("has an item's sources out of order")
-		}
-		for _, id := range it.Sources {
-			if !ids[id] {
-				return broken("has an item of no source")
-			}
+		if it.Text == "" || !utf8.ValidString(it.Text) || !isInOrder(it.Sources) || slices.ContainsFunc(it.Sources, isStranger) {
+			return broken("has an item without text, or with sources that are none")
 		}
 	}
 	return nil
 }
+
+func isInOrder(ids []string) bool { return slices.Equal(ids, sortedIDs(ids)) }
+
+var digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// DigestOf is the address of archive bytes: "sha256:" and 64 lower-case hex digits.
+func DigestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// sourceDigest is the digest by which an archive names what a source said: that
+// of the canonical JSON of {content, createdAt, tags}, redacted as it was when the
+// archive was made. An auditor who holds the entry can compute it again.
+func sourceDigest(e memory.Entry) string {
+	return DigestOf(canonical(&struct {
+		Content   string   `json:"content"`
+		CreatedAt string   `json:"createdAt"`
+		Tags      []string `json:"tags"`
+	}{e.Content, e.CreatedAt.UTC().Format(wireTime), listed(e.Tags)}))
+}
+
+const wireTime = "2006-01-02T15:04:05.000Z"

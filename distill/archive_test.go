@@ -3,6 +3,7 @@ package distill_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,8 +22,8 @@ func sampleArchive() *distill.Archive {
 			{Sources: []string{"mem_1"}, Text: "tab\tquote\" back\\ bell\u0007 \b\f\r del\u007f <&> 漢字🙂"},
 			{Sources: nil, Text: "line\nline"},
 		},
-		Parents: []distill.Digest{{1}, {2}},
-		Sources: []distill.ArchivedSource{{Digest: distill.Digest{9}, ID: "mem_1", Weight: 1}, {ID: "mem_2", Weight: 7}},
+		Parents: []string{digest(1), digest(2)},
+		Sources: []distill.ArchivedSource{{Digest: digest(9), ID: "mem_1", Weight: 1}, {Digest: digest(0), ID: "mem_2", Weight: 7}},
 		Tokens:  distill.Tokens{Input: 300, Output: 200},
 	}
 	a.Key = a.Question()
@@ -40,7 +41,7 @@ func TestD2_ArchivesAreCanonicalJSON(t *testing.T) {
 }
 
 // sourceDigest is how an archive names what a source said, by an encoder of its own.
-func sourceDigest(t *testing.T, e memory.Entry) distill.Digest {
+func sourceDigest(t *testing.T, e memory.Entry) string {
 	tags := e.Tags
 	if tags == nil {
 		tags = []string{}
@@ -58,10 +59,12 @@ func TestD2_AnArchiveThatContradictsItselfIsRefused(t *testing.T) {
 		"budget":     func(a *distill.Archive) { a.Budget = 499 },
 		"no budget":  func(a *distill.Archive) { a.Budget = 0 },
 		"tokens":     func(a *distill.Archive) { a.Tokens.Input = -1 },
-		"key":        func(a *distill.Archive) { a.Key = distill.Digest{} },
+		"key":        func(a *distill.Archive) { a.Key = digest(0) },
 		"no items":   func(a *distill.Archive) { a.Items = nil },
 		"no sources": func(a *distill.Archive) { a.Sources = nil },
 		"order":      func(a *distill.Archive) { a.Sources[0], a.Sources[1] = a.Sources[1], a.Sources[0] },
+		"digest":     func(a *distill.Archive) { a.Sources[0].Digest = strings.ToUpper(a.Sources[0].Digest) },
+		"parent":     func(a *distill.Archive) { a.Parents[1] += "0" },
 		"weight":     func(a *distill.Archive) { a.Sources[0].Weight = 0 },
 		"parents":    func(a *distill.Archive) { a.Parents[1] = a.Parents[0] },
 		"blank item": func(a *distill.Archive) { a.Items[0].Text = "" },
@@ -105,13 +108,5 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestDigest_TextForm(t *testing.T) {
-	d := distill.DigestOf([]byte("x"))
-	back, err := distill.ParseDigest(d.String())
-	require.NoError(t, err)
-	require.Equal(t, d, back)
-	for _, s := range []string{"", "sha256:", d.String()[:70], strings.ToUpper(d.String()), "md5" + d.String(), strings.Replace(d.String(), "a", "g", -1) + "0"} {
-		_, err := distill.ParseDigest(s)
-		require.ErrorIs(t, err, memory.ErrValidation)
-	}
-}
+// digest is an address that begins with a byte.
+func digest(first byte) string { return fmt.Sprintf("sha256:%02x%062x", first, 0) }

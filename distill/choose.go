@@ -2,6 +2,7 @@ package distill
 
 import (
 	"cmp"
+	"container/heap"
 	"context"
 	"math/bits"
 	"strings"
@@ -11,75 +12,78 @@ import (
 	"github.com/openwop/agentmemory/internal/text"
 )
 
-// candidate is a text that [choose] may take.
-type candidate struct {
+// passage is what one or more sources say.
+type passage struct {
 	text   string
 	weight int // how many entries say it
-	cost   int // in tokens
+	ids    []string
+	tokens int
+	cost   int // in tokens, with what separates it from the next
+
+	at      int // its place among all, of which the newest comes first
+	terms   []*term
+	worth   int64 // by now
+	offered int64 // what it was worth when it was put where it is in the queue
 }
 
-// choose offers the candidates, which come newest first, to take: always the one next that is
+// choose offers the passages, which come newest first, to take: always the one next that is
 // worth most for each token it costs, until take says that there is room for none of the
-// rest. take reports whether it has taken the candidate.
+// rest. take reports whether it has taken the passage.
 //
-// [Extractive] says what a candidate is worth. Of two that are worth the same the newer is
+// [Extractive] says what a passage is worth. Of two that are worth the same the newer is
 // first. All of it is arithmetic of integers, so that every machine decides alike.
 //
 // The cost is linear in the lengths of the texts, but for the logarithm of a heap.
-func choose(ctx context.Context, all []candidate, take func(i int) (taken, more bool)) error {
+func choose(ctx context.Context, all []passage, take func(p *passage) (taken, more bool)) error {
 	terms := map[string]*term{}
-	held := make([][]*term, len(all)) // by each candidate, each once
 	for i := range all {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for word, named := range wordsOf(all[i].text) {
+		p := &all[i]
+		for word, named := range wordsOf(p.text) {
 			t := terms[word]
 			if t == nil {
 				t = new(term)
 				terms[word] = t
 			}
 			t.named = t.named || named
-			if n := len(t.holders); n == 0 || t.holders[n-1] != int32(i) {
-				t.holders, held[i] = append(t.holders, int32(i)), append(held[i], t)
+			if n := len(t.holders); n == 0 || t.holders[n-1] != p {
+				t.holders, p.terms = append(t.holders, p), append(p.terms, t)
 			}
 		}
 	}
-	worth := make([]int64, len(all)) // by now
-	q := &queue{candidates: all}
+	q := make(queue, len(all))
 	for i := range all {
-		for _, t := range held[i] {
-			worth[i] += t.rarity(len(all))
+		p := &all[i]
+		for _, t := range p.terms {
+			p.worth += t.rarity(len(all))
 		}
-		q.offers = append(q.offers, offer{i, worth[i]})
+		p.at, p.offered, q[i] = i, p.worth, p
 	}
-	for i := len(all) / 2; i > 0; i-- {
-		q.sink(i - 1)
-	}
-	for len(q.offers) > 0 {
+	heap.Init(&q)
+	for len(q) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		at, last := q.offers[0].at, len(q.offers)-1
-		if now := worth[at]; now != q.offers[0].worth { // something of it was taken since
-			q.offers[0].worth = now
-			q.sink(0)
+		p := q[0]
+		if p.offered != p.worth { // something of it was taken since
+			p.offered = p.worth
+			heap.Fix(&q, 0)
 			continue
 		}
-		q.offers[0] = q.offers[last]
-		q.offers = q.offers[:last]
-		q.sink(0)
-		taken, more := take(at)
+		heap.Pop(&q)
+		taken, more := take(p)
 		if !more {
 			return nil
 		}
 		if !taken {
 			continue
 		}
-		for _, t := range held[at] {
+		for _, t := range p.terms {
 			rarity := t.rarity(len(all))
-			for _, i := range t.holders {
-				worth[i] -= rarity
+			for _, holder := range t.holders {
+				holder.worth -= rarity
 			}
 			t.holders = nil // it is worth nothing any more
 		}
@@ -87,15 +91,41 @@ func choose(ctx context.Context, all []candidate, take func(i int) (taken, more 
 	return nil
 }
 
-// term is a word or a number.
-type term struct {
-	named   bool    // it is a number, or stands somewhere as a name
-	holders []int32 // candidates
+// queue is a heap of passages, the best first.
+type queue []*passage
+
+func (q queue) Len() int      { return len(q) }
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q queue) Less(i, j int) bool {
+	worthX, costX := q[i].price()
+	worthY, costY := q[j].price()
+	return cmp.Or(cmp.Compare(worthY*costX, worthX*costY), cmp.Compare(q[i].at, q[j].at)) < 0
 }
 
-// rarity is what it is worth among so many candidates.
-func (t *term) rarity(candidates int) int64 {
-	r := logarithm(candidates+1) - logarithm(max(1, len(t.holders)))
+// price is what a passage was worth when it was offered, and what it costs.
+func (p *passage) price() (worth, cost int64) {
+	return p.offered * (one + logarithm(p.weight)/2), int64(min(max(p.cost, 1), 1<<20))
+}
+
+// Push is not called.
+func (q *queue) Push(any) {}
+
+// Pop removes the last one.
+func (q *queue) Pop() any {
+	*q = (*q)[:len(*q)-1]
+	return nil
+}
+
+// term is a word or a number.
+type term struct {
+	named   bool // it is a number, or stands somewhere as a name
+	holders []*passage
+}
+
+// rarity is what it is worth among so many passages.
+func (t *term) rarity(passages int) int64 {
+	r := logarithm(passages+1) - logarithm(max(1, len(t.holders)))
 	if t.named {
 		r *= 4
 	}
@@ -136,45 +166,4 @@ const one = 1 << 8
 func logarithm(n int) int64 {
 	whole := bits.Len(uint(n)) - 1
 	return int64(whole)*one + int64(uint(n)<<(bits.UintSize-1-whole)<<1>>(bits.UintSize-8))
-}
-
-// offer is a candidate with what it was worth when it was put where it is in the queue.
-type offer struct {
-	at    int
-	worth int64
-}
-
-// queue is a heap of offers, the best first.
-type queue struct {
-	candidates []candidate
-	offers     []offer
-}
-
-// sink puts an offer that may be too far in front where it belongs.
-func (q *queue) sink(at int) {
-	for {
-		best := at
-		for next := 2*at + 1; next <= 2*at+2 && next < len(q.offers); next++ {
-			if q.before(q.offers[next], q.offers[best]) {
-				best = next
-			}
-		}
-		if best == at {
-			return
-		}
-		q.offers[at], q.offers[best] = q.offers[best], q.offers[at]
-		at = best
-	}
-}
-
-func (q *queue) before(x, y offer) bool {
-	worthX, costX := q.price(x)
-	worthY, costY := q.price(y)
-	return cmp.Or(cmp.Compare(worthY*costX, worthX*costY), cmp.Compare(x.at, y.at)) < 0
-}
-
-// price is what an offer is worth, and what it costs.
-func (q *queue) price(o offer) (worth, cost int64) {
-	c := &q.candidates[o.at]
-	return o.worth * (one + logarithm(c.weight)/2), int64(min(max(c.cost, 1), 1<<20))
 }

@@ -29,7 +29,7 @@ func TestDistill_SixSteps(t *testing.T) {
 	require.False(t, res.Existing)
 	require.LessOrEqual(t, res.TokensUsed, 6000)
 	require.Contains(t, res.Output.Tags, "compacted-from:pass-2")
-	require.Contains(t, res.Output.Tags, "archive:"+res.Archive.String())
+	require.Contains(t, res.Output.Tags, "archive:"+res.Archive)
 	require.Equal(t, h.now().AddDate(0, 0, 90), res.Output.ExpiresAt)
 	got, err := h.bank.Reader(tenant).Get(ctx, ref, res.Output.ID)
 	require.NoError(t, err)
@@ -288,22 +288,22 @@ func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
 	require.NotEqual(t, first.Archive, second.Archive)
 	require.Equal(t, "The code is [REDACTED:door].", second.Output.Content)
 	require.Len(t, h.outputs(), 1, "the old entry is erased")
-	require.Equal(t, []string{second.Archive.String()}, h.archives(), "and the old archive with it")
+	require.Equal(t, []string{second.Archive}, h.archives(), "and the old archive with it")
 }
 
 func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
 	for name, damage := range map[string]func(d *driver.Document){
 		"a bit":           func(d *driver.Document) { d.Value[len(d.Value)/2] ^= 1 },
 		"nothing left":    func(d *driver.Document) { d.Value = nil },
-		"another address": func(d *driver.Document) { d.Group = distill.Digest{1}.String() },
-		"no archive":      func(d *driver.Document) { d.Value = []byte("{}"); d.Group = distill.DigestOf(d.Value).String() },
+		"another address": func(d *driver.Document) { d.Group = digest(1) },
+		"no archive":      func(d *driver.Document) { d.Value = []byte("{}"); d.Group = distill.DigestOf(d.Value) },
 		"another question": func(d *driver.Document) {
 			a, err := distill.Decode(d.Value)
 			require.NoError(t, err)
 			a.Budget++
 			a.Key = a.Question()
 			d.Value = a.Encode()
-			d.Group = distill.DigestOf(d.Value).String()
+			d.Group = distill.DigestOf(d.Value)
 		},
 	} {
 		h := newHost(t)
@@ -322,7 +322,7 @@ func TestD2_ADamagedArchiveIsMadeAnew(t *testing.T) {
 		require.NotEqual(t, first.Output.ID, second.Output.ID)
 		require.Equal(t, first.Archive, second.Archive, "the same question has the same bytes")
 		require.Len(t, h.outputs(), 1)
-		require.Equal(t, []string{second.Archive.String()}, h.archives())
+		require.Equal(t, []string{second.Archive}, h.archives())
 		_, err = r.Open(ctx, h.job(), ref, second.Output.ID)
 		require.NoError(t, err)
 	}

@@ -73,23 +73,18 @@ func TestD1_TheContextEndsAPassPromptly(t *testing.T) {
 		_, err = r.Distill(ctx, job, ref, o)
 		return ctx, err
 	}
-	for _, fit := range []bool{false, true} {
-		budget := 128_000
-		if fit {
-			budget = 60_000 // for about half of the sources
-		}
-		whole, err := pass(math.MaxInt64, distill.Options{TokenBudget: budget, Fit: fit})
-		require.NoError(t, err)
-		looks := whole.looks.Load()
-		require.Greater(t, looks, int64(3*sources+3*facts*sources/2), "looks at the context")
-		const most = 4 * memory.DefaultMaxEntryBytes // the summary, which is redacted as a whole, and in its archive
-		require.Less(t, whole.gap, int64(most), "bytes between two looks")
-		for k := range int64(20) {
-			n := 1 + looks*k/20
-			ended, err := pass(n, distill.Options{TokenBudget: budget - 1, Fit: fit})
-			require.ErrorIs(t, err, context.Canceled, "at look %d of %d, %d looks", n, looks, ended.looks.Load())
-			require.Less(t, work.Load()-ended.last, int64(most), "bytes after look %d", n)
-			require.Less(t, ended.looks.Load(), n+100, "looks after look %d", n)
-		}
+	const budget = 128_000
+	whole, err := pass(math.MaxInt64, distill.Options{TokenBudget: budget})
+	require.NoError(t, err)
+	looks := whole.looks.Load()
+	require.Greater(t, looks, int64(3*sources+3*facts*sources/2), "looks at the context")
+	const most = 4 * memory.DefaultMaxEntryBytes // the summary, which is redacted as a whole, and in its archive
+	require.Less(t, whole.gap, int64(most), "bytes between two looks")
+	for k := range int64(20) {
+		n := 1 + looks*k/20
+		ended, err := pass(n, distill.Options{TokenBudget: budget - 1})
+		require.ErrorIs(t, err, context.Canceled, "at look %d of %d, %d looks", n, looks, ended.looks.Load())
+		require.Less(t, work.Load()-ended.last, int64(most), "bytes after look %d", n)
+		require.Less(t, ended.looks.Load(), n+100, "looks after look %d", n)
 	}
 }

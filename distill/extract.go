@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -26,12 +25,6 @@ type Extractive struct{}
 
 // Version is the name and version of the algorithm.
 func (Extractive) Version() string { return "extractive/3" }
-
-// passage is what one or more sources say.
-type passage struct {
-	candidate
-	ids []string
-}
 
 // Summarize returns the passages that fit, most valuable first; none if the smallest
 // does not.
@@ -66,34 +59,37 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 func collect(ctx context.Context, req Request) ([]passage, error) {
 	all := make([]passage, 0, 2*len(req.Sources))
 	at := make(map[string]int, 2*len(req.Sources))
-	var failed error
 	for i := range req.Sources {
 		s := &req.Sources[i]
-		passages(s.Text, func(text string) {
-			if failed = cmp.Or(failed, ctx.Err()); failed != nil {
-				return
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		for text := range passages(s.Text) {
+			if err := ctx.Err(); err != nil {
+				return nil, err
 			}
-			if text, failed = shorten(req, text); failed != nil || text == "" {
-				return
+			text, err := shorten(req, text)
+			if err != nil {
+				return nil, err
+			}
+			if text == "" {
+				continue
 			}
 			same := samePassage(text)
 			n, known := at[same]
 			if !known {
 				at[same] = len(all)
-				all = append(all, passage{candidate{text, s.Weight, req.Count(text)}, []string{s.ID}})
-				return
+				all = append(all, passage{text: text, weight: s.Weight, tokens: req.Count(text), ids: []string{s.ID}})
+				continue
 			}
 			p := &all[n]
 			if p.ids[len(p.ids)-1] != s.ID { // twice in one entry is once
 				p.ids = append(p.ids, s.ID)
 				p.weight += s.Weight
 			}
-		})
-		if failed = cmp.Or(failed, ctx.Err()); failed != nil {
-			return nil, failed
 		}
 	}
-	return all, nil
+	return all, ctx.Err()
 }
 
 // shorten redacts a passage, and cuts it if it is longer than any output may be.
@@ -117,21 +113,19 @@ func pick(ctx context.Context, req Request, all []passage) ([]Item, error) {
 		tokens = math.MaxInt
 	}
 	separator, least := req.Count("\n"), math.MaxInt
-	candidates := make([]candidate, len(all))
-	for i, p := range all {
-		candidates[i] = p.candidate
-		candidates[i].cost += separator
-		least = min(least, p.cost)
+	for i := range all {
+		all[i].cost = all[i].tokens + separator
+		least = min(least, all[i].tokens)
 	}
 	var items []Item
-	err := choose(ctx, candidates, func(i int) (taken, more bool) {
-		cost, length := all[i].cost, len(all[i].text)
+	err := choose(ctx, all, func(p *passage) (taken, more bool) {
+		cost, length := p.tokens, len(p.text)
 		if len(items) > 0 {
 			cost, length = cost+separator, length+1
 		}
 		if taken = cost <= tokens && length <= size; taken {
 			tokens, size = tokens-cost, size-length
-			items = append(items, Item{sortedIDs(all[i].ids), all[i].text})
+			items = append(items, Item{sortedIDs(p.ids), p.text})
 		}
 		return taken, tokens >= least && size > 0
 	})
@@ -145,5 +139,5 @@ func minimum(ctx context.Context, req Request) (int, error) {
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
-	return slices.MinFunc(all, func(a, b passage) int { return a.cost - b.cost }).cost, nil
+	return slices.MinFunc(all, func(a, b passage) int { return a.tokens - b.tokens }).tokens, nil
 }

@@ -46,7 +46,9 @@ func words(s string) int { return len(strings.Fields(s)) }
 
 func TestExtractive_SplitsWithoutLosingAnything(t *testing.T) {
 	split := func(text string) (got []string) {
-		passages(text, func(p string) { got = append(got, p) })
+		for p := range passages(text) {
+			got = append(got, p)
+		}
 		return got
 	}
 	for text, want := range map[string][]string{
@@ -153,21 +155,21 @@ func TestExtractive_ChoosesAsItsRuleSays(t *testing.T) {
 	vocabulary := strings.Fields("tea Lena late 7 8 漢字 Москва the the the order is v1.2 branch")
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 17))
-		all := make([]candidate, 1+rng.IntN(20))
+		all := make([]passage, 1+rng.IntN(20))
 		for i := range all {
 			var said []string
 			for range rng.IntN(8) {
 				said = append(said, vocabulary[rng.IntN(len(vocabulary))])
 			}
-			all[i] = candidate{strings.Join(said, " "), 1 + rng.IntN(5), rng.IntN(12)}
+			all[i] = passage{text: strings.Join(said, " "), weight: 1 + rng.IntN(5), cost: rng.IntN(12)}
 		}
 		room := rng.IntN(60)
 		var got []int
 		left := room
-		require.NoError(t, choose(context.Background(), all, func(i int) (taken, more bool) {
-			if taken = all[i].cost <= left; taken {
-				left -= all[i].cost
-				got = append(got, i)
+		require.NoError(t, choose(context.Background(), all, func(p *passage) (taken, more bool) {
+			if taken = p.cost <= left; taken {
+				left -= p.cost
+				got = append(got, p.at)
 			}
 			return taken, true
 		}))
@@ -175,7 +177,7 @@ func TestExtractive_ChoosesAsItsRuleSays(t *testing.T) {
 	}
 }
 
-func chosenPlainly(all []candidate, room int) (got []int) {
+func chosenPlainly(all []passage, room int) (got []int) {
 	holders, fourfold := map[string]int{}, map[string]bool{"7": true, "8": true, "v1.2": true}
 	distinct := func(i int) []string {
 		set := strings.Fields(strings.ToLower(all[i].text))

@@ -70,12 +70,10 @@ func forgetAfterCrash(t *testing.T, calls int, after bool) bool {
 	r := h.runner()
 	first := h.distill(r, distill.Options{Tag: "half-0", Sources: distill.ExpireSources})
 	second := h.distill(r, distill.Options{Tag: "half-0", Recursive: true})
-	require.Equal(t, []string{first.Archive.String()}, func() (p []string) {
+	require.Equal(t, []string{first.Archive}, func() (p []string) {
 		a, err := distill.Decode(h.bytesOf(second.Archive))
 		require.NoError(t, err)
-		for _, d := range a.Parents {
-			p = append(p, d.String())
-		}
+		p = append(p, a.Parents...)
 		return p
 	}())
 	theirs, err := r.Distill(ctx, j, "mem://acme/other", distill.Options{})
@@ -107,7 +105,7 @@ func forgetAfterCrash(t *testing.T, calls int, after bool) bool {
 			require.NotContains(t, d.Of, id, at)
 		}
 	}
-	require.Equal(t, []string{theirs.Archive.String()}, h.archives(), at)
+	require.Equal(t, []string{theirs.Archive}, h.archives(), at)
 	var live []string
 	for _, e := range h.live() {
 		live = append(live, e.Content)

@@ -49,7 +49,7 @@ type Index struct {
 
 // IndexLine names an archive and the entry by which it is reached.
 type IndexLine struct {
-	ArchiveChecksum Digest    `json:"archiveChecksum"` // the archive's address
+	ArchiveChecksum string    `json:"archiveChecksum"` // the archive's address
 	MemoryID        string    `json:"memoryId"`
 	EntryCount      int       `json:"entryCount"` // sources
 	ByteSize        int       `json:"byteSize"`   // of the entry's content
@@ -166,16 +166,16 @@ func (r *Runner) LoadIndex(ctx context.Context, job *memory.Job, mem memory.Read
 // render renders the lines of a ref, or with an empty ref those of all, and counts them. live
 // returns those of the entries that are.
 func render(ctx context.Context, job *memory.Job, ref string, live func(ref string, ids []string) ([]memory.Entry, error)) (refs map[string][]IndexLine, lines int, err error) {
-	addresses := map[string]map[string]Digest{} // by ref and entry
+	addresses := map[string]map[string]string{} // by ref and entry
 	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{EveryRef: ref == "", Kind: archiveKind, Bare: true}) {
 		if err != nil {
 			return nil, 0, err
 		}
 		if addresses[d.Ref] == nil {
-			addresses[d.Ref] = map[string]Digest{}
+			addresses[d.Ref] = map[string]string{}
 		}
 		for _, id := range d.Of {
-			addresses[d.Ref][id], _ = ParseDigest(d.Group)
+			addresses[d.Ref][id] = d.Group
 		}
 	}
 	refs = map[string][]IndexLine{}

@@ -235,7 +235,7 @@ func TestD3_NobodyPinsAnArchive(t *testing.T) {
 	res := h.distill(r, distill.Options{})
 	run, err := h.bank.Start(ctx, memory.RunConfig{ID: "run-1", Tenant: tenant, Redactor: vault{"none-such"}})
 	require.NoError(t, err)
-	for _, tags := range [][]string{{"compacted-from:run-1"}, {"archive:" + res.Archive.String()}} {
+	for _, tags := range [][]string{{"compacted-from:run-1"}, {"archive:" + res.Archive}} {
 		_, err := run.Put(ctx, ref, memory.Draft{Content: "mine", Tags: tags})
 		require.ErrorIs(t, err, memory.ErrValidation)
 		_, err = h.job().Put(ctx, ref, memory.Draft{Content: "mine", Tags: tags})
@@ -246,7 +246,7 @@ func TestD3_NobodyPinsAnArchive(t *testing.T) {
 	// One that is in the store from before has no effect either.
 	forged := memory.Entry{
 		ID: "mem_forged", Content: "mine", CreatedAt: h.now(), RunID: "run-1",
-		Tags: []string{"compacted-from:run-1", "archive:" + res.Archive.String()},
+		Tags: []string{"compacted-from:run-1", "archive:" + res.Archive},
 	}
 	require.NoError(t, h.raw.Put(ctx, scope, forged))
 	_, err = r.Open(ctx, h.job(), ref, forged.ID)
@@ -390,7 +390,7 @@ func TestR5_AnArchiveHasNoShapeOfASecret(t *testing.T) {
 	require.NoError(t, err)
 	done, err := h.runner().Distill(ctx, j, ref, distill.Options{})
 	require.NoError(t, err)
-	require.Contains(t, done.Output.Tags, memory.ArchivePrefix+done.Archive.String())
+	require.Contains(t, done.Output.Tags, memory.ArchivePrefix+done.Archive)
 	_, err = h.runner().Open(ctx, j, ref, done.Output.ID)
 	require.NoError(t, err)
 	lines, err := h.runner().LoadIndex(ctx, j, h.bank.Reader(tenant), ref)

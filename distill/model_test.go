@@ -88,8 +88,7 @@ func agree(t *testing.T, h *host, refs []string, look bool, at string) {
 			if k < 0 {
 				continue
 			}
-			address, err := distill.ParseDigest(strings.TrimPrefix(e.Tags[k], "archive:"))
-			require.NoError(t, err)
+			address := strings.TrimPrefix(e.Tags[k], "archive:")
 			want[to] = append(want[to], distill.IndexLine{
 				ArchiveChecksum: address, MemoryID: e.ID, EntryCount: len(e.Sources), ByteSize: len(e.Content), CreatedAt: e.CreatedAt, ExpiresAt: e.ExpiresAt,
 			})

@@ -53,14 +53,6 @@ type Options struct {
 	// TokenBudget bounds input and output together; 0 looks into Configurable. A
 	// budget above the runner's maximum is that maximum (RFC 0062 §B step 2).
 	TokenBudget int
-	// Fit leaves out sources where all of them would not fit the budget, instead of failing
-	// with a [*BudgetError]. It chooses as [Extractive] does, a whole entry at a time: next
-	// the one with most that is new and rare for each token. The chosen take at most three
-	// quarters of the budget, but for a single one that needs more; the rest is the
-	// summary's. Result.LeftOut names the others, which keep their life under every policy.
-	// Where not even one source fits, the error is as without Fit, and its minimum is that
-	// of the source that needs least. [Runner.Compact] has no budget and takes no notice.
-	Fit bool
 	// Configurable are a run's options, of which [BudgetKey] is read. Without it the
 	// budget is the maximum.
 	Configurable map[string]any

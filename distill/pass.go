@@ -18,7 +18,7 @@ type Result struct {
 	// to work on, and then nothing was written or announced.
 	Output memory.Entry
 	// Archive is the address of the archive, of a distillation.
-	Archive Digest
+	Archive string
 	// Existing reports whether the archive was there already: an earlier pass, or one that
 	// ran at the same time, had distilled the same sources under the same settings. Nothing
 	// was summarized again then, and Archive is that pass's archive.
@@ -28,8 +28,6 @@ type Result struct {
 	// Sources is how many entries were read, Left how many were not because of
 	// MaxInputEntries.
 	Sources, Left int
-	// LeftOut are the ids of the sources that Options.Fit left out, newest first.
-	LeftOut []string
 	// Budget and TokensUsed are the account of a distillation.
 	Budget, TokensUsed int
 	// Events are what the pass announced: memory.written, where the bank has it,
@@ -140,7 +138,7 @@ type summary struct {
 	fallback bool
 	expires  time.Time
 	archive  *Archive
-	address  Digest
+	address  string
 	doc      driver.Document // holds the archive; Rev is 0 for a new one
 	existing *memory.Entry   // the live entry that names the archive already
 }
@@ -164,7 +162,7 @@ func (p *pass) condense(ctx context.Context) (*summary, error) {
 // index, and retires the sources, all at once. It renders no index: the head counts one archive
 // more, however many the others are.
 func (p *pass) publish(ctx context.Context, s *summary) (Result, error) {
-	done := Result{Fallback: s.fallback, Sources: len(p.sources), Left: p.left, LeftOut: p.leftOut, Archive: s.address}
+	done := Result{Fallback: s.fallback, Sources: len(p.sources), Left: p.left, Archive: s.address}
 	if s.archive != nil {
 		done.Existing, done.Budget, done.TokensUsed = s.doc.Rev != 0, p.budget, s.archive.Tokens.used()
 		done.IndexUpdated = s.existing == nil
@@ -243,7 +241,7 @@ func (p *pass) rewrite(s *summary) memory.Rewrite {
 		d.Tags = []string{p.o.Tag}
 	}
 	if s.archive != nil {
-		d.Archive = s.address.String()
+		d.Archive = s.address
 	}
 	rw.Derive = []memory.Derived{d}
 	return rw

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"iter"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -12,24 +13,26 @@ const maxPassage = 240
 // passages splits a text into what can stand by itself: its lines, and of a line that is longer
 // than maxPassage as many whole sentences as have room in that, or one that is longer alone. So a
 // sentence keeps its numbers, dates, names and negations, and most notes stay whole.
-func passages(text string, yield func(string)) {
-	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		for line != "" {
-			n := len(line)
-			if n > maxPassage {
-				n = sentence(line)
-				for n < len(line) {
-					next := sentence(line[n:])
-					if n+next > maxPassage {
-						break
+func passages(text string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			for line != "" {
+				n := len(line)
+				if n > maxPassage {
+					n = sentence(line)
+					for n < len(line) {
+						next := sentence(line[n:])
+						if n+next > maxPassage {
+							break
+						}
+						n += next
 					}
-					n += next
 				}
+				if p := strings.TrimSpace(line[:n]); p != "" && !yield(p) {
+					return
+				}
+				line = line[n:]
 			}
-			if p := strings.TrimSpace(line[:n]); p != "" {
-				yield(p)
-			}
-			line = line[n:]
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -66,21 +67,11 @@ func New(cfg Config) (*Runner, error) {
 	if int64(max(cfg.MaxTokenBudget, cfg.MaxOutputBytes)) > events.MaxInteger {
 		return nil, invalid("Config.MaxTokenBudget or Config.MaxOutputBytes is above 2^53-1")
 	}
-	if cfg.Tokenizer == nil {
-		cfg.Tokenizer = Estimator{}
-	}
-	if cfg.Summarizer == nil {
-		cfg.Summarizer = Extractive{}
-	}
-	if cfg.MaxTokenBudget == 0 {
-		cfg.MaxTokenBudget = DefaultMaxTokenBudget
-	}
-	if cfg.MaxOutputBytes == 0 {
-		cfg.MaxOutputBytes = memory.DefaultMaxEntryBytes
-	}
-	if cfg.SummarizerTimeout == 0 {
-		cfg.SummarizerTimeout = DefaultSummarizerTimeout
-	}
+	cfg.Tokenizer = cmp.Or[Tokenizer](cfg.Tokenizer, Estimator{})
+	cfg.Summarizer = cmp.Or[Summarizer](cfg.Summarizer, Extractive{})
+	cfg.MaxTokenBudget = cmp.Or(cfg.MaxTokenBudget, DefaultMaxTokenBudget)
+	cfg.MaxOutputBytes = cmp.Or(cfg.MaxOutputBytes, memory.DefaultMaxEntryBytes)
+	cfg.SummarizerTimeout = cmp.Or(cfg.SummarizerTimeout, DefaultSummarizerTimeout)
 	return &Runner{cfg: cfg, retention: retention}, nil
 }
 

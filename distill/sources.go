@@ -20,8 +20,8 @@ type Source struct {
 	// Weight is how many entries say it: 1, and one more for each that was merged
 	// into this one.
 	Weight int
-	// Archive is set for the output of an earlier distillation.
-	Archive Digest
+	// Archive is the address of the archive, for the output of an earlier distillation.
+	Archive string
 }
 
 // input is what a pass reads.
@@ -30,19 +30,17 @@ type input struct {
 	sources []Source       // the same, as a summarizer sees them
 	tokens  int            // of the sources, in a distillation
 	left    int            // sources beyond the limit of one pass
-	leftOut []string       // sources that were not chosen, newest first
 	outputs []memory.Entry // of earlier passes, whether sources or not, newest first
 }
 
-// archiveOf returns the address of the archive that an entry names; zero if it names none.
-func archiveOf(e *memory.Entry) (address Digest) {
+// archiveOf returns the address of the archive that an entry names; empty if it names none.
+func archiveOf(e *memory.Entry) string {
 	for _, t := range e.Tags {
-		if text, ok := strings.CutPrefix(t, memory.ArchivePrefix); ok && e.Compacted() {
-			address, _ = ParseDigest(text)
-			break
+		if address, ok := strings.CutPrefix(t, memory.ArchivePrefix); ok && e.Compacted() {
+			return address
 		}
 	}
-	return address
+	return ""
 }
 
 // gather reads the sources of a pass at one version (D1).
@@ -91,11 +89,11 @@ func (p *pass) gather(ctx context.Context) error {
 		}
 		s.Text, s.Tags = e.Content, e.Tags
 		p.sources = append(p.sources, s)
+		if p.budget > 0 {
+			p.tokens += p.Tokenizer.Count(s.Text)
+		}
 	}
-	if p.budget == 0 {
-		return nil
-	}
-	return p.fit(ctx)
+	return nil
 }
 
 // selects reports whether an entry is a source.
@@ -168,62 +166,4 @@ func (p *pass) corroborations(ctx context.Context) (map[string]int, error) {
 		weights[id]++
 	}
 	return weights, nil
-}
-
-// fit counts the sources. With Options.Fit it keeps those that leave room in the budget for a
-// summary of them: at most three quarters of it, or else a single one that needs more.
-func (p *pass) fit(ctx context.Context) error {
-	candidates := make([]candidate, len(p.sources))
-	for i, s := range p.sources {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		candidates[i] = candidate{s.Text, s.Weight, p.Tokenizer.Count(s.Text)}
-		p.tokens += candidates[i].cost
-	}
-	if !p.o.Fit {
-		return nil
-	}
-	need := make([]int, len(p.sources)) // by each alone, with its smallest passage; 0 if it says nothing
-	required := 0                       // by the one that needs least
-	for i := range p.sources {
-		one := p.request(ctx, 0)
-		one.Sources = p.sources[i : i+1]
-		least, err := minimum(ctx, one)
-		if err != nil {
-			return err
-		}
-		if least > 0 {
-			need[i] = candidates[i].cost + least
-		}
-		if least > 0 && (required == 0 || need[i] < required) {
-			required = need[i]
-		}
-	}
-	taken := make([]bool, len(p.sources))
-	p.tokens = 0
-	err := choose(ctx, candidates, func(i int) (bool, bool) {
-		with := p.tokens + candidates[i].cost
-		taken[i] = need[i] > 0 && p.tokens+need[i] <= p.budget && (p.tokens == 0 || with <= p.budget-p.budget/4)
-		if taken[i] {
-			p.tokens = with
-		}
-		return taken[i], true
-	})
-	if err != nil {
-		return err
-	}
-	if p.tokens == 0 && required > 0 {
-		return &BudgetError{Budget: p.budget, MinimumRequired: required}
-	}
-	entries, sources := p.entries, p.sources
-	p.entries, p.sources = nil, nil
-	for i, s := range sources {
-		if taken[i] {
-			p.entries, p.sources = append(p.entries, entries[i]), append(p.sources, s)
-		} else {
-			p.leftOut = append(p.leftOut, s.ID)
-		}
-	}
-	return nil
 }

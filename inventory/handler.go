@@ -2,10 +2,8 @@ package inventory
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"net/url"
-	"strings"
+	"sync"
 
 	"github.com/openwop/agentmemory/capability"
 	"github.com/openwop/agentmemory/host/wire"
@@ -21,8 +19,8 @@ import (
 //
 // An agent with a Tenant is shown to callers of that tenant only, compared byte for
 // byte. An agent without one is shown to every caller, unless the host's model says
-// that agents are installed for tenants (installScope tenant): then it is shown to
-// nobody. What a caller may not see is the same 404 as what does not exist.
+// that agents are installed for tenants (installScope tenant): then it is not
+// shown. What a caller may not see is the same 404 as what does not exist.
 type Handler struct {
 	// Host is the host's model. If it does not advertise the manifest runtime,
 	// every request is answered 501 capability_not_provided, in version 2 404 not_found.
@@ -37,26 +35,33 @@ type Handler struct {
 	// forbidden. Nil, or an empty tenant, is a caller of no tenant, who is answered 403
 	// where agents are installed for tenants.
 	Tenant func(r *http.Request) (string, error)
+
+	once   sync.Once
+	routes http.Handler
 }
 
 var errNotFound = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such agent"}
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.Wire.RefuseMethod(w, r, "GET, HEAD")
-		return
-	}
-	body, err := h.answer(r)
-	if err != nil {
-		h.Wire.Refuse(w, r, err)
-		return
-	}
-	wire.ReplyTagged(w, r, body)
+	h.once.Do(func() {
+		all := h.Wire.Path("/agents")
+		answer := func(w http.ResponseWriter, r *http.Request) error {
+			body, err := h.answer(r, r.URL.Path == all)
+			if err != nil {
+				return err
+			}
+			return wire.ReplyTagged(w, r, body)
+		}
+		h.routes = h.Wire.Mux(map[string]func(http.ResponseWriter, *http.Request) error{
+			"GET " + all: answer, "GET " + all + "/{id}": answer, "GET " + all + "/{unknown...}": answer,
+		})
+	})
+	h.routes.ServeHTTP(w, r)
 }
 
-// answer returns the body of a request that may be answered.
-func (h *Handler) answer(r *http.Request) ([]byte, error) {
+// answer returns the body of an answer about all agents, or about the one that the path names.
+func (h *Handler) answer(r *http.Request, all bool) (any, error) {
 	served, perTenant := false, false
 	if h.Host != nil {
 		served, perTenant = h.Host.Inventory()
@@ -71,21 +76,16 @@ func (h *Handler) answer(r *http.Request) ([]byte, error) {
 	if perTenant && tenant == "" {
 		return nil, wire.ErrNoTenant
 	}
-	rest, list, ok := wire.Below(r, h.Wire.Path("/agents"))
-	id, err := url.PathUnescape(rest)
-	if err != nil || !ok || strings.Contains(rest, "/") {
-		return nil, errNotFound
-	}
 	agents, err := h.visible(r.Context(), tenant, perTenant)
 	if err != nil {
 		return nil, err
 	}
-	if list {
-		return json.Marshal(Project(agents, h.Host))
+	if all {
+		return Project(agents, h.Host), nil
 	}
 	for i := range agents {
-		if agents[i].ID == id {
-			return json.Marshal(Project(agents[i:i+1], h.Host).Agents[0])
+		if agents[i].ID == r.PathValue("id") {
+			return Project(agents[i:i+1], h.Host).Agents[0], nil
 		}
 	}
 	return nil, errNotFound

@@ -39,6 +39,7 @@ var installed = []inventory.Agent{
 // says, and "bad" is refused.
 func handler(t testing.TB, doc string) *inventory.Handler {
 	return &inventory.Handler{
+		Wire:   wire.Encoder{Version: wire.V1},
 		Host:   model(t, doc),
 		Agents: func(context.Context) ([]inventory.Agent, error) { return slices.Clone(installed), nil },
 		Tenant: func(r *http.Request) (string, error) {
@@ -157,7 +158,7 @@ func TestHandlerProblems(t *testing.T) {
 	}{
 		{handler(t, `{}`), "GET", "acme", http.StatusNotImplemented, "capability_not_provided"},
 		{handler(t, `{"agents":{"manifestRuntime":{"supported":false}}}`), "GET", "acme", http.StatusNotImplemented, "capability_not_provided"},
-		{new(inventory.Handler), "GET", "acme", http.StatusNotImplemented, "capability_not_provided"},
+		{&inventory.Handler{Wire: wire.Encoder{Version: wire.V1}}, "GET", "acme", http.StatusNotImplemented, "capability_not_provided"},
 		{handler(t, hostWide), "POST", "acme", http.StatusMethodNotAllowed, "validation_error"},
 		{handler(t, hostWide), "GET", "bad", http.StatusForbidden, "forbidden"},
 		{handler(t, perTenant), "GET", "bad", http.StatusForbidden, "forbidden"},
@@ -165,7 +166,7 @@ func TestHandlerProblems(t *testing.T) {
 		{anyone, "GET", "acme", http.StatusForbidden, "forbidden"},
 		{broken, "GET", "acme", http.StatusInternalServerError, "internal_error"},
 		{odd, "GET", "acme", http.StatusOK, ""},
-		{&inventory.Handler{Host: model(t, hostWide)}, "GET", "acme", http.StatusOK, ""},
+		{&inventory.Handler{Host: model(t, hostWide), Wire: wire.Encoder{Version: wire.V1}}, "GET", "acme", http.StatusOK, ""},
 	} {
 		w := do(c.h, c.method, "/v1/agents", c.tenant)
 		assert.Equal(t, c.status, w.Code)

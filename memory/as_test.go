@@ -32,7 +32,7 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 	require.False(t, ok)
 
 	wavering := sealing{store, func(target any) bool {
-		*target.(*driver.Describer) = store
+		*target.(*driver.Describer) = described{}
 		return false
 	}}
 	d, ok := driver.As[driver.Describer](wavering)
@@ -68,16 +68,17 @@ func TestAsNeverLooksBehindAWrapper(t *testing.T) {
 // described is a store with traits of its own.
 type described struct {
 	*inmem.Store
-	traits driver.Traits
+	durable, readOnly bool
 }
 
-func (d described) Traits() driver.Traits { return d.traits }
+func (d described) Durable() bool  { return d.durable }
+func (d described) ReadOnly() bool { return d.readOnly }
 
 func TestAReadOnlyStoreRefusesEveryChange(t *testing.T) {
 	store := inmem.New()
 	writable := newHostOn(t, store)
 	e := put(t, writable.job("acme"), "m", "x", "s")
-	h := newHostOn(t, described{store, driver.Traits{ReadOnly: true, Durable: true}})
+	h := newHostOn(t, described{store, true, true})
 	run, job := h.run("r", "acme"), h.job("acme")
 	for name, call := range map[string]func() error{
 		"put":     func() error { _, err := run.Put(ctx, "m", memory.Draft{}); return err },

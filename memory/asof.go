@@ -100,38 +100,10 @@ type asOf struct {
 	view *view
 }
 
-// add lays an own write over what is read.
-func (r *asOf) add(ref string, e ownEntry) {
-	r.view.add(ref, e)
-	r.snap.own[ref] = append(r.snap.own[ref], ownMark{id: e.id, inherited: e.inherited})
-}
-
 // advance moves on the instant at which expiry is judged.
 func (r *asOf) advance(at time.Time) {
 	if at.After(r.snap.at) {
 		r.snap.at = at
-	}
-}
-
-// drop takes an own write out again.
-func (r *asOf) drop(ref, id string) {
-	if r.view.drop(ref, id) {
-		r.forget(ref, id)
-	}
-}
-
-// hide takes out what was replaced.
-func (r *asOf) hide(ref, id string) {
-	r.view.hide(ref, id)
-	r.forget(ref, id)
-}
-
-// forget lets an own write be missing.
-func (r *asOf) forget(ref, id string) {
-	for i, m := range r.snap.own[ref] {
-		if m.id == id {
-			r.snap.own[ref][i].hidden = true
-		}
 	}
 }
 
@@ -166,11 +138,9 @@ func (r *asOf) checkIntact(ctx context.Context, ref string) error {
 	if !ok || err != nil {
 		return err
 	}
-	ids := make([]string, 0, len(r.snap.own[ref]))
-	for _, m := range r.snap.own[ref] {
-		if !m.hidden {
-			ids = append(ids, m.id)
-		}
+	var ids []string
+	for _, e := range r.view.own[ref] {
+		ids = append(ids, e.id)
 	}
 	recs, err := lookup(ctx, r.bank.tx, s, ids)
 	if err != nil {
@@ -180,7 +150,7 @@ func (r *asOf) checkIntact(ctx context.Context, ref string) error {
 	if err != nil {
 		return shape(err)
 	}
-	if !intact || len(recs) < len(ids) || slices.ContainsFunc(recs, func(rec Record) bool { return rec.Erased }) {
+	if !intact || r.view.lost[ref] || len(recs) < len(ids) || slices.ContainsFunc(recs, func(rec Record) bool { return rec.Erased }) {
 		return fail(ErrSnapshotUnavailable, "something that it could see was forgotten")
 	}
 	return nil

@@ -109,7 +109,7 @@ type Bank struct {
 	scheduler driver.Scheduler
 	tenants   driver.Tenants
 	changes   driver.Changes
-	traits    driver.Traits
+	traits    struct{ Durable, ReadOnly bool }
 
 	// What parts of the host said of themselves when the bank was made.
 	counter string // the name of the token counter
@@ -166,7 +166,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	b.tenants, _ = driver.As[driver.Tenants](a)
 	b.changes, _ = driver.As[driver.Changes](a)
 	if d, ok := driver.As[driver.Describer](a); ok {
-		b.traits = d.Traits()
+		b.traits.Durable, b.traits.ReadOnly = d.Durable(), d.ReadOnly()
 	}
 	b.traits.ReadOnly = b.traits.ReadOnly || cfg.ReadOnly
 	if b.tx == nil && (b.versions != nil || b.scheduler != nil || b.tenants != nil) {

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"math"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,36 +74,15 @@ func (i *issuer) next(prefix string, now time.Time) string {
 	}
 	ms, high, low := i.ms, i.high, i.low
 	i.mu.Unlock()
-
 	return formatID(prefix, ms<<16|uint64(high), low)
 }
 
-// idDigits is how many digits of five bits a number of 128 bits has.
-const idDigits = 26
-
 func formatID(prefix string, high, low uint64) string {
-	var number [idDigits]byte
+	var number [26]byte // digits of five bits
 	for k := len(number) - 1; k >= 0; k-- {
 		number[k] = idAlphabet[low&31]
 		low = low>>5 | high<<59
 		high >>= 5
 	}
 	return prefix + string(number[:])
-}
-
-// parseID reads the number of an id that formatID made.
-func parseID(prefix, id string) (high, low uint64, ok bool) {
-	digits, ok := strings.CutPrefix(id, prefix)
-	if !ok || len(digits) != idDigits {
-		return 0, 0, false
-	}
-	for i := range len(digits) {
-		digit := strings.IndexByte(idAlphabet, digits[i])
-		if digit < 0 {
-			return 0, 0, false
-		}
-		high = high<<5 | low>>59
-		low = low<<5 | uint64(digit)
-	}
-	return high, low, formatID(prefix, high, low) == id
 }

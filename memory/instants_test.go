@@ -62,7 +62,7 @@ var instants = map[string]string{
 	"memory/driver.Entry.LiveAt":            "whole",
 	"memory/driver.EventKeeper.PurgeEvents": "whole",
 	"memory/driver.Mutation.At":             "whole",
-	"memory/driver.Purgeable":               "whole",
+	"memory/driver.Stored.Purgeable":        "whole",
 	"memory/driver.Query.At":                "whole",
 	"memory/driver.Scheduler.Due":           "whole",
 	"memory/driver.Query.Since":             "whole",

@@ -230,7 +230,7 @@ func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], er
 			return nil, err
 		}
 	}
-	return pages(ctx, s, q, j.bank.store.List), nil
+	return walk(ctx, s, q, j.bank.store.List), nil
 }
 
 // History yields the records of a ref, in every state and in no particular

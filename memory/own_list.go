@@ -3,10 +3,9 @@ package memory
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
-	"strings"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -15,15 +14,22 @@ const (
 	// ownListKeys begin the keys of the documents that hold the own writes of a run. Each has no
 	// word of an entry, and lives as long as a suspended run may wait: for a horizon after the
 	// newest token that names it.
-	ownListKeys = "memory/own/"
-	// ownListFormat begins the value, before the list in base64: a redactor reads values as text.
-	ownListFormat = "1."
+	ownListKeys   = "memory/own/"
+	ownListFormat = 1
 )
+
+type ownList struct {
+	Format int      `json:"v"`
+	Own    ownMarks `json:"own"`
+}
 
 // keepOwn keeps the own writes of a snapshot whose token would be long, under a key by which the
 // token names them.
 func (b *Bank) keepOwn(ctx context.Context, s *snapshot) error {
-	list := s.ownBytes()
+	list, err := json.Marshal(ownList{ownListFormat, s.own})
+	if err != nil {
+		return failWith(ErrInternal, "the list of what the run wrote is no JSON", err)
+	}
 	if len(list) <= maxOwnBytes || b.traits.ReadOnly {
 		return nil
 	}
@@ -37,7 +43,7 @@ func (b *Bank) keepOwn(ctx context.Context, s *snapshot) error {
 		due, act := s.at.Add(b.cfg.Horizon), driver.Retain
 		switch {
 		case d.Rev == 0:
-			d.Value, act = []byte(ownListFormat+base64.RawURLEncoding.EncodeToString(list)), driver.Set
+			d.Value, act = list, driver.Set
 		case !d.Due.Before(due): // as another process, whose clock is ahead, has promised
 			s.listed = key
 			return nil
@@ -64,12 +70,11 @@ func (b *Bank) loadOwn(ctx context.Context, s *snapshot) error {
 	if d.Rev == 0 {
 		return fail(ErrSnapshotUnavailable, "the list of what the run wrote was removed after the horizon, or lost")
 	}
-	text, known := strings.CutPrefix(string(d.Value), ownListFormat)
-	list, err := base64.RawURLEncoding.DecodeString(text)
-	r := tokenReader{rest: list, bad: !known || err != nil}
-	if s.own = r.own(); r.bad {
+	var list ownList
+	if err := json.Unmarshal(d.Value, &list); err != nil || list.Format != ownListFormat || list.Own == nil {
 		return fail(ErrSnapshotUnavailable, "the list of what the run wrote is of another version of this package, or damaged")
 	}
+	s.own = list.Own
 	return nil
 }
 

@@ -25,8 +25,7 @@ type purgeMark struct {
 }
 
 const (
-	// maxPurgeMarks bounds the document; more calls than that within a horizon make it
-	// coarser, never shorter.
+	// maxPurgeMarks bounds the marks of a horizon. Calls between two of them add none.
 	maxPurgeMarks = 64
 	// idleMarks is how many notes a horizon has of a tenant that nothing is written to, so
 	// that it costs little to have many of them.
@@ -45,10 +44,10 @@ const (
 // [ErrSnapshotUnavailable]. The store must be Versioned.
 //
 // Each tenant needs a call at least once in a horizon. The first call removes nothing: it
-// records the version that the tenant has. A later one purges up to the newest recorded version
-// that is older than the horizon. After a restore that made the old versions unavailable it
-// purges nothing until a version recorded since is that old. The clocks of processes that share
-// a store must agree within an hour.
+// records the version that the tenant has, as later ones do a 64th of the horizon apart. A later
+// one purges up to the newest recorded version that is older than the horizon. After a restore
+// that made the old versions unavailable it purges nothing until a version recorded since is that
+// old. The clocks of processes that share a store must agree within an hour.
 func (b *Bank) Purge(ctx context.Context, tenant string) (n int, err error) {
 	ctx, span := b.begin(ctx, telemetry.Purge)
 	defer span.Done(&err)
@@ -110,12 +109,9 @@ func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*pu
 		return m.Millis > now.Add(clockSkew).UnixMilli()
 	})
 	changed := len(marks) < noted
-	due := onDemand
-	if !due {
-		var err error
-		if due, err = b.markDue(ctx, tenant, marks, now); err != nil {
-			return nil, err
-		}
+	due, err := b.markDue(ctx, tenant, marks, now, onDemand)
+	if err != nil {
+		return nil, err
 	}
 	if due {
 		// A version of its own: tokens stand on one for as long as it is the latest, and none
@@ -149,10 +145,6 @@ func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*pu
 		done.Done = true
 		kept = append([]purgeMark{done}, marks...)
 	}
-	if len(kept) > maxPurgeMarks {
-		kept = thin(kept)
-	}
-	var err error
 	if note.Value, err = json.Marshal(kept); err != nil {
 		return nil, failWith(ErrInternal, "the notes of purges are no JSON", err)
 	}
@@ -160,27 +152,19 @@ func (b *Bank) markPurge(ctx context.Context, tenant string, onDemand bool) (*pu
 	return behind, err
 }
 
-// markDue reports whether a note of a tenant is to be added in a round of maintenance.
-func (b *Bank) markDue(ctx context.Context, tenant string, marks []purgeMark, now time.Time) (bool, error) {
+// markDue reports whether a mark of a tenant is to be added.
+func (b *Bank) markDue(ctx context.Context, tenant string, marks []purgeMark, now time.Time, onDemand bool) (bool, error) {
 	if len(marks) == 0 {
 		return true, nil
 	}
 	last := marks[len(marks)-1]
 	since, horizon := now.UnixMilli()-last.Millis, b.cfg.Horizon.Milliseconds()
-	if since < horizon/maxPurgeMarks || since >= horizon/idleMarks {
-		return since >= horizon/idleMarks, nil
+	switch {
+	case since < horizon/maxPurgeMarks:
+		return false, nil
+	case onDemand || since >= horizon/idleMarks:
+		return true, nil
 	}
 	current, err := b.versions.Version(ctx, tenant)
 	return current != last.Version, shape(err)
-}
-
-// thin drops the mark that leaves the smallest gap, neither the first nor the last.
-func thin(marks []purgeMark) []purgeMark {
-	least := 1
-	for i := 1; i < len(marks)-1; i++ {
-		if marks[i+1].Millis-marks[i-1].Millis < marks[least+1].Millis-marks[least-1].Millis {
-			least = i
-		}
-	}
-	return slices.Delete(marks, least, least+1)
 }

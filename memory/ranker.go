@@ -175,7 +175,7 @@ func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 		list = v.view.list
 	}
 	return func(yield func(Entry, error) bool) {
-		for e, err := range pages(ctx, v.scope, driver.Query{At: v.at}, list) {
+		for e, err := range walk(ctx, v.scope, driver.Query{At: v.at}, list) {
 			if err != nil {
 				yield(Entry{}, shape(err))
 				return
@@ -188,49 +188,13 @@ func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 }
 
 // Get returns those of the entries that the view shows, in no particular order.
-func (v *View) Get(ctx context.Context, ids []string) ([]Entry, error) {
-	var found []Entry
-	q := driver.Query{At: v.at}
-	if v.view != nil {
-		own, others := v.view.split(v.scope.Ref, ids)
-		for part := range slices.Chunk(own, lookupSize) {
-			recs, err := v.view.store.Lookup(ctx, v.scope, part)
-			if err != nil {
-				return nil, shape(err)
-			}
-			for _, rec := range recs {
-				if !rec.Erased && rec.Entry.LiveAt(v.at) {
-					found = append(found, ownCopy(rec.Entry))
-				}
-			}
-		}
-		if len(own) > 0 { // while the base can be read, no purge has taken an own write
-			if _, err := v.view.store.Intact(ctx, v.scope, v.view.base); err != nil {
-				return nil, shape(err)
-			}
-		}
-		ids, q.Version = others, v.view.base
+func (v *View) Get(ctx context.Context, ids []string) (found []Entry, err error) {
+	if v.view == nil {
+		found, err = listed(ctx, v.bank.store, v.scope, driver.Query{At: v.at}, ids)
+	} else {
+		found, err = v.view.named(ctx, v.scope, ids, v.at)
 	}
-	for q.IDs = range slices.Chunk(ids, lookupSize) {
-		entries, err := v.bank.store.List(ctx, v.scope, q)
-		if err != nil {
-			return nil, shape(err)
-		}
-		found = append(found, handOut(entries)...)
-	}
-	return found, nil
-}
-
-// split tells own writes of the view from others, and leaves out what it hides.
-func (v *view) split(ref string, ids []string) (own, base []string) {
-	for _, id := range ids {
-		if _, mine := v.known[ref][id]; mine {
-			own = append(own, id)
-		} else if !v.hidden[ref][id] {
-			base = append(base, id)
-		}
-	}
-	return own, base
+	return handOut(found), err
 }
 
 // Newest returns a view of the same ref as it is now, in which nothing has expired, and a

@@ -93,7 +93,7 @@ func (p *replayer) open(ctx context.Context, from, to Token) error {
 
 // holds reports whether the run had written an entry where the replay begins.
 func (p *replayer) holds(ref, id string) bool {
-	return p.past != nil && slices.ContainsFunc(p.past.snap.own[ref], func(m ownMark) bool { return m.id == id })
+	return p.past != nil && slices.ContainsFunc(p.past.snap.own[ref], func(m ownMark) bool { return m.ID == id })
 }
 
 // next is the latest instant at which a read before the next recorded write can have
@@ -183,7 +183,7 @@ func (p *replayer) put(ctx context.Context, s Scope, d Draft) (Entry, error) {
 	defer p.mu.Unlock()
 	if e, found, err := p.keyed(ctx, s, d, false); found || err != nil {
 		if err == nil {
-			p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+			p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 		}
 		return e, err
 	}
@@ -201,8 +201,8 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 		if err != nil {
 			return e, err
 		}
-		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
-		p.past.hide(s.Ref, id)
+		p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.view.hide(s.Ref, id)
 		return e, nil
 	}
 	old, err := p.get(ctx, s.Ref, id)
@@ -214,7 +214,7 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 	}
 	e, err := p.write(ctx, s, d, &old)
 	if err == nil && p.past != nil {
-		p.past.hide(s.Ref, id)
+		p.past.view.hide(s.Ref, id)
 	}
 	return e, err
 }
@@ -274,7 +274,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 	}
 	p.left[s.Ref] = left[1:]
 	if p.past != nil {
-		p.past.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+		p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 		p.past.advance(e.CreatedAt)
 	}
 	return e, nil
@@ -311,7 +311,7 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 // found reports whether the run found an entry under a key before that was deleted: then it has
 // it as its own, unless it has deleted it itself.
 func (p *replayer) found(ref, id string) bool {
-	return !p.past.view.hidden[ref][id] && slices.ContainsFunc(p.end.own[ref], func(m ownMark) bool { return m.id == id })
+	return !p.past.view.hidden[ref][id] && slices.ContainsFunc(p.end.own[ref], func(m ownMark) bool { return m.ID == id })
 }
 
 // stored fails unless the store holds the entry that is put again.
@@ -343,7 +343,7 @@ func (p *replayer) delete(ctx context.Context, s Scope, id string) (bool, error)
 		return false, err
 	}
 	if p.past != nil {
-		p.past.drop(s.Ref, id)
+		p.past.view.drop(s.Ref, id)
 	}
 	return true, nil
 }
@@ -357,20 +357,13 @@ func (p *replayer) join(ctx context.Context, child Token) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := p.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.inherited })
+	loaded, err := p.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.past.view.join(loaded)
-	for ref, marks := range snap.own { // also of those that were forgotten, so that they are missed
-		for _, m := range marks {
-			if !m.inherited {
-				p.past.snap.own[ref] = append(p.past.snap.own[ref], m)
-			}
-		}
-	}
 	p.past.advance(snap.at)
 	return nil
 }

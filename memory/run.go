@@ -114,7 +114,7 @@ func (b *Bank) openView(ctx context.Context, c RunConfig) (*view, error) {
 	}
 	fork := snap.run != digestOf(c.ID)
 	return b.reopen(ctx, snap, func(m *ownMark) bool {
-		m.inherited = m.inherited || fork
+		m.Inherited = m.Inherited || fork
 		return true
 	})
 }
@@ -131,21 +131,26 @@ func (b *Bank) reopen(ctx context.Context, snap *snapshot, keep func(*ownMark) b
 		var ids []string
 		inherited := map[string]bool{}
 		for _, m := range marks {
-			if m.hidden {
-				v.hide(ref, m.id)
+			if m.Hidden {
+				v.hide(ref, m.ID)
 			} else if keep(&m) {
-				ids = append(ids, m.id)
-				inherited[m.id] = m.inherited
+				ids = append(ids, m.ID)
+				inherited[m.ID] = m.Inherited
 			}
 		}
 		recs, err := lookup(ctx, b.tx, Scope{Tenant: snap.tenant, Ref: ref}, ids)
 		if err != nil {
 			return nil, err
 		}
+		if len(recs) < len(ids) {
+			v.lost[ref] = true
+		}
 		for _, rec := range recs {
-			if !rec.Erased {
-				v.add(ref, ownEntry{rec.Entry.ID, rec.Entry.CreatedAt, inherited[rec.Entry.ID]})
+			if rec.Erased {
+				v.lost[ref] = true
+				continue
 			}
+			v.add(ref, ownEntry{rec.Entry.ID, rec.Entry.CreatedAt, inherited[rec.Entry.ID]})
 		}
 	}
 	// Only whether the version can be read at all matters here, and that it could after
@@ -204,7 +209,7 @@ func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 		if seen == nil {
 			return
 		}
-		for e, err := range pages(ctx, s, driver.Query{At: r.bank.Now()}, seen.list) {
+		for e, err := range walk(ctx, s, driver.Query{At: r.bank.Now()}, seen.list) {
 			if err != nil {
 				yield(Entry{}, shape(err))
 				return

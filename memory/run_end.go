@@ -14,7 +14,7 @@ import (
 // or forked, and read again with [Bank.AsOf]. A host records one at the start and
 // wherever its log must be replayable from.
 //
-// It makes no store call unless the run wrote more than about twenty entries: then the list of
+// It makes no store call unless the run wrote more than about a dozen entries: then the list of
 // them, ids and refs, is kept in the store as a document, once for each list, and for a horizon
 // after the newest token that names it. Of a read-only bank such a token is as long as its list.
 func (r *Run) Token(ctx context.Context) (Token, error) {
@@ -42,16 +42,16 @@ func (r *Run) position() *snapshot {
 		base:   r.view.base,
 		at:     r.bank.Now(),
 		opened: r.view.opened,
-		own:    map[string][]ownMark{},
+		own:    ownMarks{},
 	}
 	for ref, own := range r.view.own {
 		for _, e := range own {
-			snap.own[ref] = append(snap.own[ref], ownMark{id: e.id, inherited: e.inherited})
+			snap.own[ref] = append(snap.own[ref], ownMark{ID: e.id, Inherited: e.inherited})
 		}
 	}
 	for ref, hidden := range r.view.hidden {
 		for _, id := range slices.Sorted(maps.Keys(hidden)) {
-			snap.own[ref] = append(snap.own[ref], ownMark{id: id, hidden: true})
+			snap.own[ref] = append(snap.own[ref], ownMark{ID: id, Hidden: true})
 		}
 	}
 	return snap
@@ -98,7 +98,7 @@ func (r *Run) Join(ctx context.Context, child Token) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.inherited })
+	loaded, err := r.bank.reopen(ctx, snap, func(m *ownMark) bool { return !m.Inherited })
 	if err != nil {
 		return err
 	}

@@ -5,16 +5,17 @@ import (
 	"context"
 	"iter"
 
+	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // pageSize is how many entries a walk over a whole scope reads at a time.
 const pageSize = 512
 
-// pages walks over what a query asks for, page by page.
-func pages(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2[Entry, error] {
+// walk goes over what a query asks for, page by page.
+func walk(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2[Entry, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
-	return driver.Pages(func(last *Entry) ([]Entry, bool, error) {
+	return pages.Of(func(last *Entry) ([]Entry, bool, error) {
 		q := q
 		if last != nil {
 			q.After = last.Cursor()

@@ -102,7 +102,7 @@ func (p *replayer) steadyRef(ctx context.Context, ref string) error {
 	if !ok || err != nil {
 		return err
 	}
-	for e, err := range pages(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
+	for e, err := range walk(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
 		if err != nil {
 			return shape(err)
 		}
@@ -150,7 +150,7 @@ func (b *Bank) answers(ctx context.Context, s Scope, q Search, from source) iter
 func filtered(ctx context.Context, s Scope, text string, q driver.Query, from source) iter.Seq2[Hit, error] {
 	text = strings.ToLower(text)
 	return func(yield func(Hit, error) bool) {
-		for e, err := range pages(ctx, s, q, from.list) {
+		for e, err := range walk(ctx, s, q, from.list) {
 			if err != nil {
 				yield(Hit{}, shape(err))
 				return

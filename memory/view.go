@@ -20,6 +20,7 @@ type view struct {
 	own    map[string][]ownEntry          // by ref, oldest first
 	known  map[string]map[string]ownEntry // the same by ref and id
 	hidden map[string]map[string]bool     // what the run replaced, and own writes that it deleted, by ref and id
+	lost   map[string]bool                // refs of which an own write was gone when the view was opened
 }
 
 // ownEntry is an entry that a run wrote and has not deleted again.
@@ -38,7 +39,7 @@ func (e ownEntry) compare(o ownEntry) int {
 
 func newView(store driver.Versioned, base driver.Version) *view {
 	return &view{store: store, base: base, own: map[string][]ownEntry{}, known: map[string]map[string]ownEntry{},
-		hidden: map[string]map[string]bool{}}
+		hidden: map[string]map[string]bool{}, lost: map[string]bool{}}
 }
 
 // add lays a write over the view. Writes mostly come in order.
@@ -88,6 +89,7 @@ func (v *view) hide(ref, id string) {
 func (v *view) clone() *view {
 	c := newView(v.store, v.base)
 	c.opened = v.opened
+	maps.Copy(c.lost, v.lost)
 	for ref, own := range v.own {
 		for _, e := range own {
 			e.inherited = true
@@ -102,6 +104,7 @@ func (v *view) clone() *view {
 
 // join lays a child's own writes over the view, and hides what it replaced.
 func (v *view) join(child *view) {
+	maps.Copy(v.lost, child.lost)
 	for ref, ids := range child.hidden {
 		for id := range ids {
 			v.hide(ref, id)
@@ -134,25 +137,7 @@ func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([
 
 // get is a [getFunc].
 func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error) {
-	if v.hidden[s.Ref][id] {
-		return Entry{}, ErrNotFound
-	}
-	if _, own := v.known[s.Ref][id]; own {
-		recs, err := v.store.Lookup(ctx, s, []string{id})
-		if err != nil {
-			return Entry{}, err
-		}
-		// While the base can be read, no purge has taken an entry that the run could
-		// see: only then does its absence mean anything.
-		if _, err := v.store.Intact(ctx, s, v.base); err != nil {
-			return Entry{}, err
-		}
-		if len(recs) == 0 || recs[0].Erased || !recs[0].Entry.LiveAt(at) {
-			return Entry{}, ErrNotFound
-		}
-		return recs[0].Entry, nil
-	}
-	found, err := v.store.List(ctx, s, driver.Query{At: at, Version: v.base, IDs: []string{id}})
+	found, err := v.named(ctx, s, []string{id}, at)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -160,6 +145,46 @@ func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry
 		return Entry{}, ErrNotFound
 	}
 	return found[0], nil
+}
+
+// named returns those of the entries that the view shows, in no particular order.
+func (v *view) named(ctx context.Context, s Scope, ids []string, at time.Time) (found []Entry, err error) {
+	var own, others []string
+	for _, id := range ids {
+		if _, mine := v.known[s.Ref][id]; mine {
+			own = append(own, id)
+		} else if !v.hidden[s.Ref][id] {
+			others = append(others, id)
+		}
+	}
+	recs, err := lookup(ctx, v.store, s, own)
+	if err == nil && len(own) > 0 {
+		// While the base can be read, no purge has taken an entry that the run could
+		// see: only then does the absence of one mean anything.
+		_, err = v.store.Intact(ctx, s, v.base)
+	}
+	if err != nil {
+		return nil, shape(err)
+	}
+	for _, rec := range recs {
+		if !rec.Erased && rec.Entry.LiveAt(at) {
+			found = append(found, rec.Entry)
+		}
+	}
+	ofBase, err := listed(ctx, v.store, s, driver.Query{At: at, Version: v.base}, others)
+	return append(found, ofBase...), err
+}
+
+// listed returns those of the entries that a store has for q, in batches.
+func listed(ctx context.Context, store driver.Adapter, s Scope, q driver.Query, ids []string) (found []Entry, err error) {
+	for q.IDs = range slices.Chunk(ids, lookupSize) {
+		entries, err := store.List(ctx, s, q)
+		if err != nil {
+			return nil, shape(err)
+		}
+		found = append(found, entries...)
+	}
+	return found, nil
 }
 
 // list is a [listFunc]: the base and the own writes, merged. Own writes are read

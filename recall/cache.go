@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -20,7 +18,6 @@ type cached struct {
 	built int          // entries of the index when it was made
 	first *memory.View // the newest view when it was made
 	name  string       // of the newest view that the index knows
-	view  *memory.View // that view
 }
 
 // lock takes the lock of the index.
@@ -33,88 +30,36 @@ func (c *cached) lock(ctx context.Context) error {
 	}
 }
 
-// buildTime is how long an index may take to be made or brought up to date. It is not the
-// caller's time, nor [memory.PluginTimeout]: if whoever asked first gives up, the work goes on
-// for who asks next.
-const buildTime = 10 * time.Minute
-
-// lockCurrent locks an index and brings it up to date with the newest view. The caller unlocks it,
-// unless there was an error.
-func (r *Ranker) lockCurrent(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	if err := c.lock(ctx); err != nil {
-		return err
-	}
-	if c.index != nil && c.name == name {
+// bringTo brings an index up to date with the newest view. If that fails or the store panics, the index is
+// dropped. An index most of which the view does not show any more is made anew.
+func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model string) error {
+	x := c.index
+	if x != nil && c.name == name {
 		return nil
 	}
-	work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
-	made := make(chan error, 1)
-	go func() { // which goes on if the caller does not
-		defer cancel()
-		const part = "reading the ref"
-		err := internal(part+" did not return", nil) // unless it does
-		whole := false
-		defer func() {
-			if !whole { // a store has panicked
-				c.index = nil
-			}
-			made <- err
-		}()
-		_, err = hostcall.Inline(part, func() (struct{}, error) {
-			err := r.update(work, c, newest, name)
-			whole = true
-			return struct{}{}, err
-		})
-		if hostcall.Misbehaved(err) {
-			err = hostFailed(ctx, part, err)
-		}
-	}()
-	select {
-	case err := <-made:
-		if err != nil {
-			r.unlock(c)
-		}
-		return err
-	case <-ctx.Done():
-		go func() {
-			<-made
-			r.unlock(c)
-		}()
-		return ctx.Err()
-	}
-}
-
-// update makes the index that of the newest view. An index most of which the view does not
-// show any more is made anew.
-func (r *Ranker) update(ctx context.Context, c *cached, newest *memory.View, name string) error {
-	loaded := false
-	if c.index == nil {
-		if x, shown, ok := loadImage(ctx, newest); ok {
-			c.index, c.built, c.name, c.view, c.first, loaded = x, len(x.docs), shown, newest, newest, true
+	c.index = nil
+	if x == nil {
+		if x, c.name = loadImage(ctx, newest); x != nil {
+			c.built, c.first = len(x.docs), newest
 		}
 	}
-	if c.index != nil && len(c.index.docs) < 2*c.built+1000 {
-		err := error(nil)
-		if c.name != name || loaded {
-			err = r.applyChanges(ctx, c, newest)
-		}
-		if !errors.Is(err, memory.ErrSnapshotUnavailable) {
-			if err == nil {
-				c.name, c.view = name, newest
-			}
-			return err
+	err := error(memory.ErrSnapshotUnavailable)
+	if x != nil && len(x.docs) < 2*c.built+1000 {
+		err = x.follow(ctx, c.name, newest, model)
+	}
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		if x, err = buildIndex(ctx, newest, model); err == nil {
+			c.built, c.first = len(x.docs), newest
 		}
 	}
-	s, err := r.buildIndex(ctx, newest)
-	if err != nil {
-		return err
+	if err == nil {
+		c.index, c.name = x, name
 	}
-	c.index, c.built, c.name, c.view, c.first = s.index, len(s.docs), name, newest, newest
-	return nil
+	return err
 }
 
 // buildIndex indexes a view.
-func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, error) {
+func buildIndex(ctx context.Context, v *memory.View, model string) (*index, error) {
 	x := newIndex(v.Scope())
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
@@ -122,17 +67,12 @@ func (r *Ranker) buildIndex(ctx context.Context, v *memory.View) (*snapshot, err
 		}
 		x.docs[x.add(&e)].live = true
 	}
-	if model := r.model(); model != "" {
-		if err := x.loadVectors(ctx, v, model); err != nil {
-			return nil, err
-		}
-	}
-	return x.newestSnapshot(v), nil
+	return x, x.loadVectors(ctx, v, model)
 }
 
-// applyChanges takes in what has changed up to the newest view.
-func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.View) error {
-	_, later, earlier, err := newest.Differs(ctx, c.name)
+// follow takes in what has changed from the newest view of a name up to another.
+func (x *index) follow(ctx context.Context, name string, newest *memory.View, model string) error {
+	_, later, earlier, err := newest.Differs(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -142,20 +82,16 @@ func (r *Ranker) applyChanges(ctx context.Context, c *cached, newest *memory.Vie
 	if err != nil {
 		return err
 	}
-	c.index.erase(later.Erased)
-	c.index.erase(earlier.Erased)
+	x.erase(slices.Concat(later.Erased, earlier.Erased))
 	for _, id := range touched {
-		if n, known := c.index.number[id]; known {
-			c.index.setLive(n, false)
+		if n, known := x.number[id]; known {
+			x.setLive(n, false)
 		}
 	}
 	for i := range entries {
-		c.index.setLive(c.index.add(&entries[i]), true)
+		x.setLive(x.add(&entries[i]), true)
 	}
-	if model := r.model(); model != "" {
-		return c.index.loadVectors(ctx, newest, model)
-	}
-	return nil
+	return x.loadVectors(ctx, newest, model)
 }
 
 // snapshotOf returns what a view shows of the index, which is that of the newest view. Entries never
@@ -187,8 +123,11 @@ func (c *cached) snapshotOf(ctx context.Context, v *memory.View) (*snapshot, err
 		shown[c.index.add(&entries[i])] = true
 	}
 	s := c.index.newestSnapshot(v)
-	if len(shown) == 0 {
-		return s, nil
+	if len(shown) > 0 {
+		s.shown = slices.Clone(s.shown)
 	}
-	return s.with(shown), nil
+	for n, is := range shown {
+		s.show(n, is)
+	}
+	return s, nil
 }

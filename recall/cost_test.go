@@ -120,6 +120,15 @@ func TestAStoreThatPanicsIsContained(t *testing.T) {
 			require.ErrorIs(t, err, memory.ErrInternal)
 			require.NotContains(t, err.Error(), "canary")
 			require.NoError(t, r.sweep(ctx), "the index was let go of")
+			st.loose = false
+			_, err = b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
+			require.NoError(t, err)
+			_, err = job.Put(ctx, "m", memory.Draft{Content: "more tea"})
+			require.NoError(t, err)
+			st.loose = true
+			_, err = b.Maintain(ctx)
+			require.ErrorIs(t, err, memory.ErrInternal)
+			require.NotContains(t, err.Error(), "canary")
 		} else {
 			require.NoError(t, err)
 		}

@@ -33,14 +33,14 @@
 //     twenty; what a compaction made gains nothing.
 //
 // Words are compared in lower case and, in the Latin script, without their accents, so that
-// "Zurich" finds "Zürich". Words of English letters lose their endings, so that "leases"
-// finds "lease"; any other word is compared whole. Scripts without blanks
+// "Zurich" finds "Zürich". Words of English letters lose their English endings, so that "leases"
+// finds "lease", and words of Cyrillic letters their Russian ones; any other word is compared whole. Scripts without blanks
 // between words, such as Chinese, Japanese and Thai, are compared by pairs of characters.
 // What has a digit or a symbol in it (a number, a path, a version, an identifier) is
 // compared whole, and an identifier of several words by each of them too; 12500 and 12,500 are the same
 // number. Words that
 // questions are made of, such as "what" and "the", count only in a question that has no
-// others: those of English, and of German, Spanish, French and Chinese where they are no
+// others: those of English, and of German, Spanish, French, Russian and Chinese where they are no
 // words of English.
 //
 // # How it ranks by meaning
@@ -91,7 +91,7 @@
 // a hundred characters, and a byte more for each dimension of its vector. Beyond Config.MaxBytes
 // the index that was used least recently goes. After the first question, questions read what has
 // changed since, if the store offers driver.Changes; otherwise every question reads the ref.
-// In the store a vector takes some five bytes for each three dimensions. A question by meaning
+// In the store a vector takes four bytes for each three dimensions. A question by meaning
 // goes through all vectors of the ref, so that its time grows with their number; docs/operating.md
 // in the repository has measured figures.
 //
@@ -99,9 +99,13 @@
 // write, and what has changed since; without one it reads the whole ref, and if its caller gives up, the
 // work goes on for the next question. A ref has an image from 256 entries on. It is written again after as
 // many changes or a change of one entry in 64, and after any erasure or purge in the ref, which removes
-// it in its own mutation. It holds no word of an entry: ids, instants and numbers, and of words, tags and
-// subjects digests for which the ref is the salt. A process with other rules for words does not read it. It
+// it in its own mutation. A process with other rules for words does not read it. It
 // takes some 170 bytes for an entry of 200. A put pays nothing for it.
+//
+// An image holds no text: the ids of entries, instants and numbers, and of words, tags and subjects digests
+// for which the ref is the salt. All of that is written in symbols, in which no redactor could find a
+// secret. So it is written without Config.Redactor too. An entry in which a secret is found later takes
+// the image with it when it is erased.
 //
 // # Map
 //
@@ -109,5 +113,5 @@
 //     to date. index.go: what is known of a ref, and what a view shows of it.
 //   - rank.go: ranking by words, which internal/text takes out of texts.
 //   - meaning.go: ranking by meaning. vector.go: vectors.
-//   - upkeep.go: the rounds. image.go and packed.go: images. embedding.go: the pass that makes vectors.
+//   - upkeep.go: the rounds, and the pass that makes vectors. image.go: images.
 package recall

@@ -5,6 +5,6 @@ import "testing"
 // SmallImages has images written of a few entries, in pages of a few.
 func SmallImages(t *testing.T) {
 	entries, bytes := imageMin, pageBytes
-	imageMin, pageBytes = 2, 1000
+	imageMin, pageBytes = 2, 600
 	t.Cleanup(func() { imageMin, pageBytes = entries, bytes })
 }

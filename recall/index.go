@@ -1,9 +1,11 @@
 package recall
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openwop/agentmemory/internal/text"
 	"github.com/openwop/agentmemory/memory"
@@ -12,20 +14,18 @@ import (
 // index is what is known of one ref: which entries have which terms, and which of them the
 // newest view shows. Entries never change, so what was indexed once stays right.
 type index struct {
+	scope   memory.Scope
 	docs    []doc
 	lengths []float32            // of the entries, in words
 	number  map[string]uint32    // of an entry, by its id
-	terms   map[string][]posting // in ascending order of entries, but for what is packed
+	terms   map[string][]posting // in ascending order of entries
 	bytes   int64
 
-	times  []uint32 // the entries, the oldest first if sorted
-	sorted bool
+	image  lists    // of the first entries, until a term is asked for
+	imaged uint32   // how many entries those are
+	times  []uint32 // the entries, the oldest first; see inTime
 
-	scope    memory.Scope
-	packs    []packedTerms   // of the pages that were loaded, which come first
-	unpacked map[string]bool // terms that have everything that was packed
-
-	vectors    []vector          // by entry; it may be shorter
+	vectors    map[uint32]vector // by entry
 	waiting    map[string]vector // of entries that the index does not have
 	dimensions int               // of the vectors, if there are any
 	batches    int               // of vectors that the index has
@@ -63,7 +63,7 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, unpacked: map[string]bool{}, waiting: map[string]vector{}}
+	return &index{scope: s, number: map[string]uint32{}, terms: map[string][]posting{}, vectors: map[uint32]vector{}, waiting: map[string]vector{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -72,10 +72,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 		return n
 	}
 	n := uint32(len(x.docs))
-	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli()}
-	if !e.ExpiresAt.IsZero() {
-		d.expires = e.ExpiresAt.UnixMilli()
-	}
+	d := doc{id: strings.Clone(e.ID), created: e.CreatedAt.UnixMilli(), expires: millis(e.ExpiresAt)}
 	if !e.Compacted() {
 		d.merged = int32(len(e.Sources))
 	}
@@ -85,13 +82,11 @@ func (x *index) add(e *memory.Entry) uint32 {
 		length++
 	}
 	for _, tag := range e.Tags {
+		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
 		for t := range text.Terms(tag) {
 			count[t] += tagWeight
 			length++
 		}
-	}
-	for _, tag := range e.Tags {
-		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
@@ -105,16 +100,14 @@ func (x *index) add(e *memory.Entry) uint32 {
 		count[datePrefix+t] = 0
 	}
 	for t, weight := range count {
-		list, known := x.terms[t]
-		if !known {
+		list := x.postings(t)
+		if len(list) == 0 {
 			t = strings.Clone(t)
 			x.bytes += int64(len(t)) + perTerm
 		}
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
-	x.sorted = x.sorted && (len(x.times) == 0 || x.older(x.times[len(x.times)-1], n) < 0)
-	x.times = append(x.times, n)
 	if x.last != nil {
 		x.last.shown = append(x.last.shown, false)
 	}
@@ -122,8 +115,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 	x.bytes += int64(len(d.id)) + perDoc + int64(len(count))*perPosting
 	if v, waits := x.waiting[d.id]; waits {
 		delete(x.waiting, d.id)
-		x.bytes -= int64(len(v.coords)) + perVector
-		x.setVector(d.id, v)
+		x.vectors[n] = v
 	}
 	return n
 }
@@ -134,44 +126,59 @@ const (
 	perTerm    = 64
 	perDoc     = 96
 	perPosting = 12
-	perVector  = 48 // beside its coordinates
+	perVector  = 96 // beside its coordinates
 )
+
+// postings returns which entries have a term. What the image has of it is read when it is first asked for.
+func (x *index) postings(term string) []posting {
+	list, known := x.terms[term]
+	if known || x.imaged == 0 {
+		return list
+	}
+	k, found := slices.BinarySearch(x.image.Digests, digestOf(x.scope, term))
+	if !found {
+		return nil
+	}
+	list, term = x.image.at(k), strings.Clone(term)
+	x.terms[term] = list
+	x.bytes += int64(len(term)+len(list)*perPosting) + perTerm
+	return list
+}
+
+// has reports whether an entry has a term.
+func (x *index) has(n uint32, term string) bool {
+	_, has := slices.BinarySearchFunc(x.postings(term), n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
+	return has
+}
 
 // erase takes entries out. Their words and vectors stay in no index: they are removed at once.
 func (x *index) erase(ids []string) {
-	gone := map[uint32]bool{}
+	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
-		if v, waits := x.waiting[id]; waits {
-			delete(x.waiting, id)
-			x.bytes -= int64(len(v.coords)) + perVector
-		}
+		delete(x.waiting, id)
 		if n, known := x.number[id]; known {
-			gone[n] = true
+			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
 			x.setLive(n, false)
 			x.docs[n] = doc{}
 			x.bytes -= int64(len(id))
-			if int(n) < len(x.vectors) {
-				x.bytes -= int64(len(x.vectors[n].coords))
-				x.vectors[n] = vector{}
-			}
+			delete(x.vectors, n)
 		}
 	}
 	if len(gone) == 0 {
 		return
 	}
-	for i := range x.packs {
-		x.packs[i].erase(gone)
+	x.times = nil
+	isGone := func(p posting) bool { return gone[p.doc] }
+	if imaged {
+		x.image = x.image.without(isGone)
 	}
-	x.times = slices.DeleteFunc(x.times, func(n uint32) bool { return gone[n] })
 	for t, list := range x.terms {
-		kept := slices.DeleteFunc(list, func(p posting) bool { return gone[p.doc] })
+		kept := slices.DeleteFunc(list, isGone)
 		x.bytes -= int64(len(list)-len(kept)) * perPosting
-		if len(kept) == 0 {
+		if x.terms[t] = kept; len(kept) == 0 {
 			delete(x.terms, t)
 			x.bytes -= int64(len(t)) + perTerm
-		} else {
-			x.terms[t] = kept
 		}
 	}
 }
@@ -201,42 +208,28 @@ type snapshot struct {
 	length float64
 }
 
-func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
-
-// newestSnapshot is what the newest view shows at an instant.
-func (x *index) newestSnapshot(v *memory.View) *snapshot {
-	at, opened := v.At().UnixMilli(), int64(0)
-	if !v.Opened().IsZero() {
-		opened = v.Opened().UnixMilli()
+// millis is an instant in milliseconds; 0 if it is zero.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
 	}
-	if last := x.last; last != nil && last.at <= at && at < last.until {
-		s := *last
-		s.at, s.opened = at, opened
-		return &s
-	}
-	s := &snapshot{index: x, at: at, opened: opened, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
-	for n := range x.docs {
-		d := &x.docs[n]
-		if !d.live || d.expired(at) {
-			continue
-		}
-		if d.expires != 0 {
-			s.until = min(s.until, d.expires)
-		}
-		s.show(uint32(n), true)
-	}
-	x.last = s
-	return s
+	return t.UnixMilli()
 }
 
-// with returns the same snapshot, but for some entries.
-func (s *snapshot) with(shown map[uint32]bool) *snapshot {
-	other := *s
-	other.shown = slices.Clone(s.shown)
-	for n, is := range shown {
-		other.show(n, is)
+func (d *doc) expired(at int64) bool { return d.expires != 0 && at >= d.expires }
+
+// newestSnapshot is what the newest view shows at an instant. Its shown is that of the index.
+func (x *index) newestSnapshot(v *memory.View) *snapshot {
+	at := v.At().UnixMilli()
+	if x.last == nil || at < x.last.at || at >= x.last.until {
+		x.last = &snapshot{index: x, at: at, until: math.MaxInt64, shown: make([]bool, len(x.docs))}
+		for n := range x.docs {
+			x.setLive(uint32(n), x.docs[n].live)
+		}
 	}
-	return &other
+	s := *x.last
+	s.at, s.opened = at, millis(v.Opened())
+	return &s
 }
 
 func (s *snapshot) show(n uint32, is bool) {

@@ -102,16 +102,15 @@ func TestS3_ForgottenEntriesLeaveWhatWasPacked(t *testing.T) {
 		require.NoError(t, err)
 		return r.order.Front().Value.(*cached).index
 	}
-	require.Len(t, ask().packs, 3)
+	require.EqualValues(t, 12, ask().imaged)
 	for i := range 12 {
 		_, err = first.Forget(ctx, "acme", fmt.Sprint("s", i))
 		require.NoError(t, err)
 		x := ask()
-		for _, p := range x.packs {
-			for k := range p.starts {
-				for _, q := range p.appendList(nil, k) {
-					require.NotEmpty(t, x.docs[q.doc].id, "after %d", i)
-				}
+		for k := range x.image.Digests {
+			require.NotEmpty(t, x.image.at(k))
+			for _, q := range x.image.at(k) {
+				require.NotEmpty(t, x.docs[q.doc].id, "after %d", i)
 			}
 		}
 		require.Empty(t, x.postings(subjectPrefix+fmt.Sprint("s", i)))

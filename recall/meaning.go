@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"slices"
@@ -50,20 +50,16 @@ func mark(model string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// head is the value of a head document.
-type head struct {
-	Format     int `json:"format"`
-	Batches    int `json:"batches"`
-	Dimensions int `json:"dimensions"`
-}
+// head is what a head document says: how many batches there are, and of how many dimensions the vectors are.
+type head struct{ batches, dimensions int }
 
 // headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
 func headAt(ctx context.Context, v *memory.View, model string) (d driver.Document, h head, err error) {
 	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: headKind, Key: mark(model)}) {
 		if err == nil {
-			err = json.Unmarshal(d.Value, &h)
+			_, err = fmt.Sscan(string(d.Value), &h.batches, &h.dimensions)
 		}
-		if err != nil || h.Format != 1 || h.Dimensions <= 0 || h.Dimensions > maxDimensions {
+		if err != nil || h.dimensions <= 0 || h.dimensions > maxDimensions {
 			err = internal("the head of the vectors cannot be read, is damaged or of a later release", err)
 		}
 		return d, h, err
@@ -82,50 +78,50 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 	if len(answer) != len(texts) {
 		return nil, internal("the embedder gave another number of vectors than texts", nil)
 	}
-	vectors := make([]vector, len(answer))
-	for i, floats := range answer {
+	var vectors []vector
+	for _, floats := range answer {
 		if dimensions == 0 {
 			dimensions = len(floats)
 		}
 		if len(floats) != dimensions {
 			return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 		}
-		var ok bool
-		if vectors[i], ok = rounded(floats); !ok {
+		v, ok := rounded(floats)
+		if !ok {
 			return nil, internal("the embedder gave a vector without a direction", nil)
 		}
+		vectors = append(vectors, v)
 	}
 	return vectors, nil
 }
 
+// secretsOf opens the secrets of a tenant.
+func (r *Ranker) secretsOf(ctx context.Context, tenant string) (memory.Redactor, error) {
+	secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return r.cfg.Redactor(ctx, tenant) })
+	if err == nil && secrets == nil {
+		return nil, internal("Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets", nil)
+	}
+	return secrets, hostFailed(ctx, theSource, err)
+}
+
 // embedQuestion returns the vector of a question, without the tenant's secrets.
 func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vector, error) {
-	text, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (string, error) {
-		secrets, err := r.cfg.Redactor(ctx, tenant)
-		if err != nil {
-			return "", hostFailed(ctx, theSource, err)
-		}
-		if secrets == nil {
-			return "", internal(noSecrets, nil)
-		}
-		if c, ok := secrets.(io.Closer); ok {
-			defer c.Close()
-		}
-		clean, err := hostcall.Inline("the redactor", func() (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
-		if err != nil && !hostcall.Misbehaved(err) {
-			reason := "the redactor failed"
-			if known := interface{ ContentFree() string }(nil); errors.As(err, &known) {
-				reason = known.ContentFree()
-			}
-			err = memory.ErrSecretLeakage.In(pkg, reason, err)
-		}
-		return clean, err
-	})
-	if hostcall.Misbehaved(err) {
-		err = hostFailed(ctx, theSource, err)
-	}
+	secrets, err := r.secretsOf(ctx, tenant)
 	if err != nil {
 		return nil, err
+	}
+	if c, ok := secrets.(io.Closer); ok {
+		defer c.Close()
+	}
+	const part = "the redactor"
+	text, err = hostcall.Call(ctx, part, memory.PluginTimeout, func(context.Context) (string, error) { return secrets.RedactDerived(text) }) // as the pass does with entries
+	switch known := interface{ ContentFree() string }(nil); {
+	case errors.As(err, &known):
+		return nil, memory.ErrSecretLeakage.In(pkg, known.ContentFree(), err)
+	case hostcall.Misbehaved(err), err != nil && err == ctx.Err():
+		return nil, hostFailed(ctx, part, err)
+	case err != nil:
+		return nil, memory.ErrSecretLeakage.In(pkg, hostcall.Describe(part, err), err)
 	}
 	vectors, err := r.embed(ctx, []string{text}, 0)
 	if err != nil {
@@ -134,67 +130,51 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 	return &vectors[0], nil
 }
 
-const noSecrets = "Config.Redactor returned nil: give an empty registry, redact.New, if there are no secrets"
-
 // loadVectors reads the vectors that were made since the index read them last: batch by batch, or
 // all at once if it has none yet. Those of entries that it does not have are kept until it has
 // them.
 func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
+	if model == "" {
+		return nil
+	}
 	_, h, err := headAt(ctx, v, model)
 	if err != nil {
 		return err
 	}
 	q := driver.DocumentQuery{Kind: vectorKind + mark(model)}
-	for x.batches < h.Batches {
-		next := h.Batches
+	for x.batches < h.batches {
+		next := h.batches
 		if x.batches > 0 {
 			next = x.batches + 1
 			q.Group = strconv.Itoa(next)
 		}
-		found := map[string]vector{}
 		for d, err := range v.Documents(ctx, q) {
 			if err != nil {
 				return err
 			}
-			if vec, ok := vectorOf(d.Value, h.Dimensions); ok { // a damaged one is not there
-				found[d.Key] = vec
+			if vec, ok := vectorOf(d.Value, h.dimensions); ok { // a damaged one is not there
+				x.setVector(d.Key, vec)
 			}
 		}
-		for id, vec := range found {
-			x.setVector(id, vec)
-		}
-		x.batches, x.dimensions = next, h.Dimensions
+		x.batches, x.dimensions = next, h.dimensions
 	}
 	return nil
 }
 
 // setVector sets the vector of an entry, or keeps it until the entry is indexed.
 func (x *index) setVector(id string, v vector) {
-	n, known := x.number[id]
-	if !known {
-		x.bytes += int64(len(v.coords)-len(x.waiting[id].coords)) + perVector
+	if n, known := x.number[id]; known {
+		x.vectors[n] = v
+	} else {
 		x.waiting[id] = v
-		return
 	}
-	if missing := int(n) + 1 - len(x.vectors); missing > 0 {
-		x.vectors = append(x.vectors, make([]vector, missing)...)
-		x.bytes += int64(missing) * perVector
-	}
-	x.bytes += int64(len(v.coords) - len(x.vectors[n].coords))
-	x.vectors[n] = v
 }
 
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
-// memory; nil if there is none.
-func (s *snapshot) vectorOf(n uint32) *vector {
-	if int(n) >= len(s.vectors) {
-		return nil
-	}
-	v := &s.vectors[n]
-	if v.coords == nil || s.opened != 0 && v.since > s.opened {
-		return nil
-	}
-	return v
+// memory; ok is false if there is none.
+func (s *snapshot) vectorOf(n uint32) (v vector, ok bool) {
+	v, ok = s.vectors[n]
+	return v, ok && (s.opened == 0 || v.since <= s.opened)
 }
 
 // distribution is how near the entries of a view are to a question. It counts in whole numbers, whose
@@ -223,17 +203,16 @@ func (s *snapshot) nearest(asked *vector, limit int, keep func(uint32) bool) (to
 		return nil, all
 	}
 	for n := range s.vectors {
-		at := uint32(n)
-		v := s.vectorOf(at)
-		if v == nil || !s.shown[at] {
+		v, ok := s.vectorOf(n)
+		if !ok || !s.shown[n] {
 			continue
 		}
 		near := v.similarity(asked)
 		all.add(near)
-		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(at) {
+		if near <= 0 || len(top) == limit && near < top[limit-1].score || !keep(n) {
 			continue
 		}
-		top = s.insert(top, hit{at, near}, limit)
+		top = s.insert(top, hit{n, near}, limit)
 	}
 	return top, all
 }
@@ -259,7 +238,7 @@ const (
 func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []hit, all distribution) []hit {
 	agrees, first, counted := 1.0, 0.0, 0.0
 	for _, h := range words[:min(10, len(words))] {
-		if v := s.vectorOf(h.doc); v != nil {
+		if v, ok := s.vectorOf(h.doc); ok {
 			first, counted = first+all.deviation(v.similarity(asked)), counted+1
 		}
 	}
@@ -278,10 +257,9 @@ func (s *snapshot) fuse(limit int, weight float64, asked *vector, words, near []
 		}
 		scores[h.doc] += w / float64(60+rank+1)
 	}
-	fused := make([]hit, 0, len(scores))
+	var fused []hit
 	for n, score := range scores {
-		fused = append(fused, hit{n, score})
+		fused = s.insert(fused, hit{n, score}, limit)
 	}
-	slices.SortFunc(fused, s.before)
-	return fused[:min(limit, len(fused))]
+	return fused
 }

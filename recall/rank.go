@@ -41,26 +41,21 @@ type question struct {
 	counts map[string]float64
 }
 
+// questionOf leaves out the words that questions are made of, unless there are no others.
 func questionOf(s string) question {
-	q := question{counts: map[string]float64{}}
-	all := question{counts: map[string]float64{}}
-	for t := range text.Terms(s) {
-		all.add(t)
-		if !text.Asks(t) {
-			q.add(t)
-		}
+	said := slices.Collect(text.Terms(s))
+	meant := slices.DeleteFunc(slices.Clone(said), text.Asks)
+	if len(meant) == 0 {
+		meant = said
 	}
-	if len(q.terms) == 0 {
-		return all
+	q := question{counts: map[string]float64{}}
+	for _, t := range meant {
+		if q.counts[t] == 0 {
+			q.terms = append(q.terms, t)
+		}
+		q.counts[t]++
 	}
 	return q
-}
-
-func (q *question) add(t string) {
-	if q.counts[t] == 0 {
-		q.terms = append(q.terms, t)
-	}
-	q.counts[t]++
 }
 
 // hit is an entry with its score.
@@ -76,7 +71,6 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	if s.n == 0 || limit <= 0 {
 		return nil
 	}
-	all := s.n == len(s.docs)
 	perWord := k1 * b / max(s.length/float64(s.n), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
@@ -86,7 +80,7 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 		gain := q.counts[t] * s.idf(visible) * (k1 + 1)
 		found = slices.Grow(found, visible)
 		for _, p := range list {
-			if !all && !s.shown[p.doc] {
+			if !s.shown[p.doc] {
 				continue
 			}
 			score := &scores[p.doc]
@@ -189,9 +183,13 @@ func (s *snapshot) favourNeighbours(found []uint32, scores []float64) {
 
 // inTime returns the entries of an index, the oldest first.
 func (x *index) inTime() []uint32 {
-	if !x.sorted {
+	ordered := true
+	for n := len(x.times); n < len(x.docs); n++ {
+		ordered = ordered && (n == 0 || x.older(x.times[n-1], uint32(n)) < 0)
+		x.times = append(x.times, uint32(n))
+	}
+	if !ordered {
 		slices.SortFunc(x.times, x.older)
-		x.sorted = true
 	}
 	return x.times
 }
@@ -219,10 +217,4 @@ func (x *index) older(a, b uint32) int {
 		return c
 	}
 	return cmp.Compare(x.docs[a].id, x.docs[b].id)
-}
-
-// has reports whether an entry has a term.
-func (x *index) has(n uint32, term string) bool {
-	_, has := slices.BinarySearchFunc(x.postings(term), n, func(p posting, n uint32) int { return cmp.Compare(p.doc, n) })
-	return has
 }

@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"errors"
@@ -43,8 +44,8 @@ type Config struct {
 // Ranker is a memory.Ranker that ranks by words and, with an [Embedder], by meaning. It is safe
 // for concurrent use. One ranker may serve several banks only if they have the same store.
 type Ranker struct {
-	cfg     Config
-	modelOf func() (string, error) // "" without an embedder
+	cfg   Config
+	model string // "" without an embedder
 
 	mu    sync.Mutex
 	refs  map[memory.Scope]*list.Element // of *cached
@@ -53,7 +54,8 @@ type Ranker struct {
 }
 
 // New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor,
-// a MaxBytes below zero and a Weight that is not from 0 to 1.
+// a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
+// Embedder panics when it is asked for its model.
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
@@ -63,36 +65,33 @@ func New(cfg Config) (*Ranker, error) {
 	case cfg.Embedder != nil && cfg.Redactor == nil:
 		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
-	if cfg.MaxBytes == 0 {
-		cfg.MaxBytes = DefaultMaxBytes
-	}
-	model := sync.OnceValues(func() (string, error) {
-		if cfg.Embedder == nil {
-			return "", nil
+	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
+	r := &Ranker{cfg: cfg, refs: map[memory.Scope]*list.Element{}}
+	if cfg.Embedder != nil {
+		var err error
+		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
+			return nil, hostFailed(context.Background(), theEmbedder, err)
 		}
-		model, err := hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil })
-		return model, hostFailed(context.Background(), theEmbedder, err)
-	})
-	return &Ranker{cfg: cfg, modelOf: model, refs: map[memory.Scope]*list.Element{}}, nil
+	}
+	return r, nil
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken
 // apart or ranked, and with the model.
 func (r *Ranker) Version() string {
-	if model := r.model(); model != "" {
-		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", imageWords, r.cfg.Weight, model)
+	if r.model != "" {
+		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", rules, r.cfg.Weight, r.model)
 	}
-	return fmt.Sprintf("bm25/%d", imageWords)
+	return fmt.Sprintf("bm25/%d", rules)
 }
 
-// Model implements memory.Ranker: the name of the embedder's model. It is empty if the embedder
-// panicked when it was asked; then every question fails.
-func (r *Ranker) Model() string { return r.model() }
+// Model implements memory.Ranker: the name of the embedder's model.
+func (r *Ranker) Model() string { return r.model }
 
-func (r *Ranker) model() string {
-	model, _ := r.modelOf()
-	return model
-}
+// buildTime is how long an index may take to be made or brought up to date for a question. It is not the
+// caller's time, nor [memory.PluginTimeout], after which the bank leaves a ranker alone: the work goes on for
+// the next question.
+const buildTime = 10 * time.Minute
 
 // Rank implements memory.Ranker. A question without a word gives nothing by words.
 //
@@ -101,62 +100,46 @@ func (r *Ranker) model() string {
 // tell which of them the run had. A host that prefers words to nothing asks again with
 // Search.Rank "lexical".
 func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]memory.Hit, error) {
-	if _, err := r.modelOf(); err != nil {
+	var asked question
+	var near *vector
+	var s *snapshot
+	var err error
+	if q.Rank != "semantic" {
+		asked = questionOf(q.Text)
+	}
+	if r.model != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
+		near, err = r.embedQuestion(ctx, v.Scope().Tenant, q.Text)
+	}
+	if err != nil || len(asked.terms) == 0 && near == nil {
 		return nil, err
 	}
-	asked := questionOf(q.Text)
-	if q.Rank == "semantic" {
-		asked = question{}
-	}
-	var near *vector
-	if r.model() != "" && q.Rank != "lexical" && strings.TrimSpace(q.Text) != "" {
-		var err error
-		if near, err = r.embedQuestion(ctx, v.Scope().Tenant, q.Text); err != nil {
+	newest, name, err := v.Newest(ctx)
+	if err == nil {
+		c := r.indexOf(v.Scope())
+		if err := c.lock(ctx); err != nil {
 			return nil, err
 		}
+		defer r.unlock(c)
+		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
+		defer cancel()
+		if err = c.bringTo(work, newest, name, r.model); err == nil {
+			s, err = c.snapshotOf(ctx, v)
+		}
 	}
-	if len(asked.terms) == 0 && near == nil {
-		return nil, nil
+	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
+		// The store does not tell what has changed, or not any more: this answer is made without a cache.
+		var x *index
+		if x, err = buildIndex(ctx, v, r.model); err == nil {
+			s = x.newestSnapshot(v)
+		}
 	}
-	s, unlock, err := r.snapshotOf(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	defer unlock()
 	if near != nil && s.dimensions != 0 && len(near.coords) != s.dimensions {
 		return nil, internal("the embedder gave vectors of different dimensions under one model", nil)
 	}
 	return s.answer(asked, near, r.cfg.Weight, q), nil
-}
-
-// snapshotOf returns what a view shows, and a function to call when the answer is made.
-func (r *Ranker) snapshotOf(ctx context.Context, v *memory.View) (s *snapshot, unlock func(), err error) {
-	newest, name, err := v.Newest(ctx)
-	if err == nil {
-		s, unlock, err = r.cachedSnapshot(ctx, v, newest, name)
-	}
-	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
-		// Nobody knows what has changed, or not any more: this answer is made without a cache.
-		s, err = r.buildIndex(ctx, v)
-		unlock = func() {}
-	}
-	return s, unlock, err
-}
-
-func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, name string) (s *snapshot, unlock func(), err error) {
-	c := r.indexOf(v.Scope())
-	if err := r.lockCurrent(ctx, c, newest, name); err != nil {
-		return nil, nil, err
-	}
-	defer func() {
-		if unlock == nil { // there is no answer to make; a store may have panicked
-			r.unlock(c)
-		}
-	}()
-	if s, err = c.snapshotOf(ctx, v); err != nil {
-		return nil, nil, err
-	}
-	return s, func() { r.unlock(c) }, nil
 }
 
 // Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.
@@ -164,7 +147,7 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // even if no question is asked, and embeds entries that have no vector of the model yet.
 //
 // A round also writes the images from which processes that have just begun read their indexes, of the
-// next 64 refs, without a call of code of the host but Config.Redactor.
+// next 64 refs, without a call of code of the host.
 //
 // An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
@@ -179,10 +162,7 @@ func (r *Ranker) cachedSnapshot(ctx context.Context, v, newest *memory.View, nam
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
-	p := &upkeep{
-		Ranker: r, bank: bank, wordsOnly: &Ranker{modelOf: func() (string, error) { return "", nil }},
-		imaged: map[memory.Scope]string{}, resting: map[memory.Scope]time.Time{}, known: map[memory.Scope]string{},
-	}
+	p := &upkeep{Ranker: r, bank: bank, done: map[memory.Scope]progress{}}
 	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
 		err := r.sweep(ctx)
 		if bank.Engines().Offers().Writes {
@@ -192,7 +172,8 @@ func (r *Ranker) Attach(bank *memory.Bank) error {
 	})
 }
 
-// sweep brings every index up to date, or drops it.
+// sweep brings every index up to date. One for which that fails, or that was made before the horizon of the
+// store, is dropped.
 func (r *Ranker) sweep(ctx context.Context) error {
 	r.mu.Lock()
 	var all []*cached
@@ -207,34 +188,27 @@ func (r *Ranker) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// refresh brings an index up to date, or drops it if that fails.
+// refresh brings an index up to date, or drops it.
 func (r *Ranker) refresh(ctx context.Context, c *cached) error {
 	if err := c.lock(ctx); err != nil {
 		return err
 	}
-	view := c.view
-	if c.index != nil {
-		_, err := c.first.Get(ctx, []string{"any"}) // fails behind the horizon
-		if errors.Is(err, memory.ErrSnapshotUnavailable) {
-			c.index = nil
-		}
-	}
-	empty := c.index == nil
-	r.unlock(c)
-	if empty {
+	defer r.unlock(c)
+	if c.index == nil {
 		return nil
 	}
-	newest, name, err := view.Newest(ctx)
+	newest, name, err := c.first.Newest(ctx)
 	if err == nil {
-		err = r.lockCurrent(ctx, c, newest, name)
+		_, err = c.first.Get(ctx, []string{"any"}) // fails behind the horizon: words of purged entries may be in it
 	}
 	if err == nil {
-		r.unlock(c)
-		return nil
+		err = c.bringTo(ctx, newest, name, r.model)
 	}
-	if c.lock(ctx) == nil {
+	if err != nil {
 		c.index = nil
-		r.unlock(c)
+	}
+	if errors.Is(err, memory.ErrSnapshotUnavailable) {
+		return nil
 	}
 	return err
 }
@@ -269,7 +243,7 @@ func (s *snapshot) answer(asked question, near *vector, weight float64, q memory
 				hits[i].Terms = append(hits[i].Terms, t)
 			}
 		}
-		if v := s.vectorOf(h.doc); v != nil && near != nil {
+		if v, ok := s.vectorOf(h.doc); ok && near != nil {
 			hits[i].Similarity = max(0, v.similarity(near))
 		}
 		newest = max(newest, s.docs[h.doc].created)
@@ -298,7 +272,7 @@ func (r *Ranker) indexOf(s memory.Scope) *cached {
 func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now += c.index.bytes
+		now += c.index.bytes + int64(len(c.index.vectors)+len(c.index.waiting))*int64(c.index.dimensions+perVector)
 	}
 	<-c.locked
 	r.mu.Lock()
@@ -309,12 +283,20 @@ func (r *Ranker) unlock(c *cached) {
 	r.bytes += now - c.bytes
 	c.bytes = now
 	for r.bytes > r.cfg.MaxBytes && r.order.Len() > 1 {
-		r.evict(r.order.Back())
+		last := r.order.Remove(r.order.Back()).(*cached)
+		delete(r.refs, last.scope)
+		r.bytes -= last.bytes
 	}
 }
 
-func (r *Ranker) evict(e *list.Element) {
-	c := r.order.Remove(e).(*cached)
-	delete(r.refs, c.scope)
-	r.bytes -= c.bytes
+// pkg begins the texts of this package's errors.
+const pkg = "recall"
+
+func invalid(rule string) error { return memory.ErrValidation.In(pkg, rule, nil) }
+
+func internal(detail string, cause error) error { return memory.ErrInternal.In(pkg, detail, cause) }
+
+// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
+func hostFailed(ctx context.Context, part string, err error) error {
+	return hostcall.Failed(ctx, part, err, internal)
 }

@@ -3,72 +3,72 @@ package recall
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
 )
 
 // Bounds of the work of a round.
 const (
-	roundRefs   = 64      // that are looked at
-	roundWrites = 1 << 17 // entries of images that are written
+	roundEntries = 4096    // that are embedded, so that it does not hold up others
+	batchEntries = 64      // that are embedded by one call of the model, and stored by one mutation
+	roundRefs    = 64      // that are looked at
+	roundWrites  = 1 << 17 // entries of images that are written
 )
 
 // upkeep is what the ranker does in the rounds of a bank: it writes images, and embeds what has no
 // vector yet.
 type upkeep struct {
 	*Ranker
-	wordsOnly *Ranker // that reads no vectors
-	bank      *memory.Bank
+	bank *memory.Bank
 
 	mu      sync.Mutex
-	next    memory.Scope               // the ref behind which the next round goes on
-	imaged  map[memory.Scope]string    // the newest view of a ref whose image is as it should be
-	resting map[memory.Scope]time.Time // until when the image of a ref is not written again
-	known   map[memory.Scope]string    // the newest view of a ref all of which has vectors
-	left    int                        // how many entries this round may embed
-	written int                        // how many entries of images were written in this round
-	down    bool                       // the model has failed in this round
+	next    memory.Scope // the ref behind which the next round goes on
+	done    map[memory.Scope]progress
+	left    int  // how many entries this round may embed
+	written int  // how many entries of images were written in this round
+	down    bool // the model has failed in this round
+}
+
+// progress is what is known of a ref.
+type progress struct {
+	imaged   string    // the newest view whose image is as it should be
+	resting  time.Time // until when the image is not written again
+	embedded string    // the newest view all of which has vectors
 }
 
 // round looks at the next refs.
 func (p *upkeep) round(ctx context.Context) (err error) {
-	model, err := p.modelOf()
-	if err != nil {
-		return err
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if model != "" {
+	p.left, p.written, p.down = roundEntries, 0, false
+	if p.model != "" {
 		in, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
 		ctx = in
 		defer span.Done(&err)
 		defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
 	}
-	p.left, p.written, p.down = roundEntries, 0, false
 	var failed []error
 	looked := 0
 	for at, err := range p.bank.Engines().Scopes(ctx, p.next) {
+		if err == nil && at.Ref != "" {
+			failed = append(failed, p.ref(ctx, at))
+			err = ctx.Err()
+		}
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		if at.Ref != "" {
-			failed = append(failed, p.keepImage(ctx, at))
-			if model != "" {
-				failed = append(failed, p.embedRef(ctx, at))
-			}
+		full := p.left <= 0 && !p.down
+		if !full { // or the next round goes on with this ref
+			p.next = at
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if p.left <= 0 && !p.down {
-			return errors.Join(failed...) // the next round goes on with this ref
-		}
-		p.next = at
-		if looked++; p.down || looked == roundRefs || p.written >= roundWrites {
+		if looked++; full || p.down || looked == roundRefs || p.written >= roundWrites {
 			return errors.Join(failed...)
 		}
 	}
@@ -76,20 +76,176 @@ func (p *upkeep) round(ctx context.Context) (err error) {
 	return errors.Join(failed...)
 }
 
-// pass does something by a job of the tenant.
-func (p *upkeep) pass(ctx context.Context, id, tenant string, do func(*memory.Job) error) error {
-	if p.cfg.Redactor == nil { // no word of an entry is written
-		return p.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: wordless{}}, do)
+// ref does what one ref needs.
+func (p *upkeep) ref(ctx context.Context, at memory.Scope) error {
+	v, name, err := p.bank.Engines().View(ctx, at.Tenant, at.Ref)
+	if errors.Is(err, memory.ErrForbidden) {
+		return nil // it cannot be read
 	}
-	secrets, err := hostcall.Call(ctx, theSource, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, tenant) })
 	if err != nil {
-		return hostFailed(ctx, theSource, err)
+		return err
 	}
-	return p.bank.Pass(ctx, memory.JobConfig{ID: id, Tenant: tenant, Redactor: secrets}, do)
+	done := p.done[at]
+	err = p.keepImage(ctx, v, name, &done)
+	if p.model != "" {
+		err = errors.Join(err, p.embedRef(ctx, v, name, &done))
+	}
+	p.done[at] = done
+	return err
 }
 
-// wordless is the redactor of a pass that writes numbers and digests only.
-type wordless struct{}
+// swap changes documents of a ref in one mutation, and returns their revisions.
+func swap(ctx context.Context, job *memory.Job, ref string, swaps []driver.DocumentSwap) ([]int64, error) {
+	done, err := job.Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps }})
+	return done.Revs, err
+}
 
-func (wordless) Redact(text string) (string, error)        { return text, nil }
-func (wordless) RedactDerived(text string) (string, error) { return text, nil }
+// embedRef embeds what one ref has.
+func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done *progress) error {
+	if name != "" && done.embedded == name {
+		return nil
+	}
+	limit := p.left
+	missing, err := p.missing(ctx, v, done.embedded)
+	old, failed := p.former(ctx, v, done.embedded)
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	if len(missing)+len(old) > 0 {
+		secrets, err := p.secretsOf(ctx, v.Scope().Tenant)
+		if err != nil {
+			return err
+		}
+		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) error {
+			return p.embedMissing(ctx, job, v, missing, old)
+		})
+		if errors.Is(err, memory.ErrConflict) {
+			return nil // an entry was erased, or another process was faster: the next round looks again
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(missing) < limit || p.left == limit { // there is no more
+		done.embedded = name
+	}
+	return nil
+}
+
+// embedMissing removes old documents and embeds entries.
+func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) error {
+	for swaps := range slices.Chunk(old, 256) {
+		if _, err := swap(ctx, job, v.Scope().Ref, swaps); err != nil {
+			return err
+		}
+	}
+	for entries := range slices.Chunk(missing, batchEntries) {
+		swaps, err := p.embedBatch(ctx, job, v, entries)
+		if err == nil && len(swaps) > 0 {
+			p.left -= len(swaps) - 1
+			within, cancel := context.WithTimeout(ctx, settling/2)
+			_, err = swap(within, job, v.Scope().Ref, swaps)
+			cancel()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// embedBatch embeds some entries, and returns the documents of their vectors.
+func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
+	top, h, err := headAt(ctx, v, p.model)
+	if err != nil {
+		return nil, err
+	}
+	var texts, ids []string
+	for i := range entries {
+		text, err := job.Redact(ctx, entries[i].Content)
+		if err == nil && text != "" {
+			texts, ids = append(texts, text), append(ids, entries[i].ID)
+		}
+		if err != nil && !errors.Is(err, memory.ErrSecretLeakage) {
+			return nil, err
+		}
+	}
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	vectors, err := p.embed(ctx, texts, h.dimensions)
+	if err != nil {
+		p.down = true
+		return nil, err
+	}
+	batch := strconv.Itoa(h.batches + 1)
+	top.Value = fmt.Append(nil, batch, " ", len(vectors[0].coords))
+	swaps := []driver.DocumentSwap{{Document: top}}
+	since := p.bank.Now().Add(settling).UnixMilli()
+	for i, vec := range vectors {
+		vec.since = since
+		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
+			Scope: v.Scope(), Class: driver.Content, Kind: vectorKind + mark(p.model), Key: ids[i], Group: batch,
+			Of: []string{ids[i]}, Value: vec.stored(),
+		}})
+	}
+	return swaps, nil
+}
+
+// missing returns entries that have no vector, as many as the round may embed: of those that
+// were touched since the view of a name, or of all.
+func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
+	touched, all := []string{""}, true // the empty key is every key
+	if since != "" {
+		_, later, _, err := v.Differs(ctx, since)
+		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
+			return nil, err
+		}
+		if ids := slices.Concat(later.Put, later.Restored); err == nil && len(ids) < p.left {
+			touched, all = ids, false
+		}
+	}
+	has := map[string]bool{}
+	for _, key := range touched {
+		for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: vectorKind + mark(p.model), Key: key, Bare: true}) {
+			if err != nil {
+				return nil, err
+			}
+			has[d.Key] = true
+		}
+	}
+	if !all {
+		return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
+	}
+	for e, err := range v.Entries(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !has[e.ID] {
+			missing = append(missing, e)
+		}
+		if len(missing) == p.left {
+			break
+		}
+	}
+	return missing, nil
+}
+
+// former returns the removal of what former models have left in a ref, which is looked for
+// once.
+func (p *upkeep) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
+	for _, model := range p.cfg.Former {
+		if since != "" || model == p.model {
+			continue
+		}
+		for _, q := range []driver.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
+			for d, err := range v.Documents(ctx, q) {
+				if err != nil {
+					return nil, err
+				}
+				old = append(old, driver.DocumentSwap{Document: d, Act: driver.Remove})
+			}
+		}
+	}
+	return old, nil
+}

@@ -1,11 +1,8 @@
 package recall
 
 import (
-	"bytes"
-	"encoding/base64"
 	"encoding/binary"
 	"math"
-	"slices"
 	"time"
 )
 
@@ -62,24 +59,19 @@ func dot(a, b []int8) (sum int32) {
 // coordinates.
 const vectorFormat = 1
 
-// stored is the value of a vector's document. It is text, for a redactor must read it, in
-// groups of four letters, so that no redactor takes it for a key or a token.
+// stored is the value of a vector's document.
 func (v *vector) stored() []byte {
 	raw := binary.BigEndian.AppendUint64([]byte{vectorFormat}, uint64(v.since))
 	for _, c := range v.coords {
 		raw = append(raw, byte(c))
 	}
-	var out []byte
-	for group := range slices.Chunk([]byte(base64.RawStdEncoding.EncodeToString(raw)), 4) {
-		out = append(append(out, group...), ' ')
-	}
-	return out
+	return symbols.AppendEncode(nil, raw)
 }
 
 // vectorOf reads what stored wrote; ok is false for anything else, and for another number of
 // dimensions.
 func vectorOf(value []byte, dimensions int) (v vector, ok bool) {
-	raw, err := base64.RawStdEncoding.AppendDecode(nil, bytes.ReplaceAll(value, []byte(" "), nil))
+	raw, err := symbols.AppendDecode(nil, value)
 	if err != nil || len(raw) != 9+dimensions || raw[0] != vectorFormat {
 		return vector{}, false
 	}

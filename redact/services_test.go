@@ -5,6 +5,12 @@ import "testing"
 // serviceCases have a made-up secret of each service within a text. Each is put together, so that no
 // scanner takes this file for a leak.
 var serviceCases = []struct{ id, before, secret, after string }{
+	{"mem0", "", "m0-" + "NqVwYS81VP7Hb1DX8pPd5khxE3pyIgKpaUnArl63", ""},
+	{"letta", "", "sk-le" + "t-XykWZeiNNCiia3anXn9k3ksu9mI4ROnl89Sm995ytbxAk7jqevt0MLaMRTve==", ""},
+	{"zep", "", "z_1dW" + "lktw0tESulEETldq8b8Vw2zbJYAxyL1aCcTlN99mhW.F7STG7nVLe3lARUsRJlNONwktN9ugkZeESG61she-QA", ""},
+	{"e2b", "", "e2" + "b_44d35db41d94e5efaf89fc43c5fa52f8b2b19b8f", ""},
+	{"cursor", "", "ke" + "y_89a50f8a8e9bb8bdb5eba456bf92d5d98065e5751f75143a5f61debc267b0bc8", ""},
+	{"brwsrbs", "", "bb_liv" + "e_2A3hS1Jx9cJNtgsIGv8Ls9w0iAA", ""},
 	{"nvidia", "", "nvap" + "i-3Ys493BJu4nHCSN5IB2L50LyT1a7O26v0pL1uwqav8GP5ryq3P5n4u807EjJ", ""},
 	{"cerebra", "", "cs" + "k-H1ct75W9JgLyCmNT4n1Ra7P7Oe3kDti3f5bO9J9B", ""},
 	{"firewks", "", "fw_" + "4ju25s1u57746iUwgF672E", ""},

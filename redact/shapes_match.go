@@ -44,10 +44,13 @@ func token(how, expr string) matchFunc {
 			sample.MatchString(found) {
 			return 0, 0
 		}
-		if m[1] == tokenWindow {
+		if m[1] == tokenWindow { // which is no end of the text
 			m = re().FindStringSubmatchIndex(text[start:])
 		}
-		if len(m) == 2 {
+		switch len(m) {
+		case 0:
+			return 0, 0
+		case 2:
 			return i, start + m[1]
 		}
 		return start + m[2], start + m[3]

@@ -404,3 +404,20 @@ func TestR3_NoIDOfAShape(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What looks like a token up to the end of the window, and is none at its own end, is left alone.
+// No shape fails over a token of any length and what follows it.
+func TestR5_LongerThanTheWindow(t *testing.T) {
+	long := strings.Repeat(x20, tokenWindow/len(x20)+2)
+	in := "token=" + long + "(x)"
+	if got, err := New(Config{}).RedactDerived(in); err != nil || got != in {
+		t.Errorf("got %.100q, %v", got, err)
+	}
+	for _, c := range serviceCases {
+		for end := range byte(128) {
+			if _, err := New(Config{}).RedactDerived(c.before + c.secret + long + string(rune(end)) + "x"); err != nil {
+				t.Fatal(c.id, err)
+			}
+		}
+	}
+}

@@ -1,5 +1,5 @@
 // Package telemetry is how a host learns what its memory does and how long that takes, without
-// learning what anybody remembers.
+// learning what is remembered.
 //
 // A host gives the bank a [Tracer]; module bridges/otel has one for OpenTelemetry. The bank, and the
 // engines that work on it, call it where an operation begins and where it ends. An [Op] is a number

@@ -41,8 +41,8 @@ func TestAgentsOfOneSessionAnswerTheUser(t *testing.T) {
 	for name, team := range teams {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t, inmem.New())
-			h.put("acme", memory.Draft{Content: "Ann keeps the tea in the kitchen."})
-			h.put("acme", memory.Draft{Content: "The bus leaves at ten; it was transferred successfully."})
+			h.Put("acme", memory.Draft{Content: "Ann keeps the tea in the kitchen."})
+			h.Put("acme", memory.Draft{Content: "The bus leaves at ten; it was transferred successfully."})
 			last := script(says("In the kitchen."))
 			agent, err := team(h, last)
 			require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestAgentsOfOneSessionAnswerTheUser(t *testing.T) {
 			require.Len(t, last.seen, 1)
 			assert.Contains(t, last.block(0), "Ann keeps the tea in the kitchen.")
 			assert.NotContains(t, last.block(0), "bus")
-			assert.Contains(t, h.texts("acme"), "Asked: "+question+"\nAnswered: In the kitchen.")
-			for _, text := range h.texts("acme") {
+			assert.Contains(t, h.Texts("acme"), "Asked: "+question+"\nAnswered: In the kitchen.")
+			for _, text := range h.Texts("acme") {
 				assert.NotContains(t, text, "For context")
 			}
 		})

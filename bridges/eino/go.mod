@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/cloudwego/eino v0.7.36
 	github.com/openwop/agentmemory v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 )

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/components/model"
@@ -18,20 +17,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/bridges/eino"
+	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
-	"github.com/openwop/agentmemory/recall"
-	"github.com/openwop/agentmemory/redact"
 )
 
 const (
-	secret = "sk-very-secret-value"
-	ref    = "notes"
+	secret = bridgetest.Secret
+	ref    = bridgetest.Ref
 )
 
 // host is a bank with a clock, and a memory for agents.
 type host struct {
-	*memory.Bank
+	*bridgetest.Host
 	t           testing.TB
 	mem         *eino.Memory
 	cfg         eino.Config
@@ -39,22 +37,13 @@ type host struct {
 	stream      bool
 	instruction string
 	points      *checkpoints
-
-	mu  sync.Mutex
-	now time.Time
 }
 
-func newHost(t testing.TB, store driver.Adapter) *host {
-	h := &host{t: t, instruction: "Be brief.", now: time.UnixMilli(1_790_000_000_000).UTC(), points: &checkpoints{at: map[string][]byte{}}}
-	ranker, err := recall.New(recall.Config{})
-	require.NoError(t, err)
-	bank, err := memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.now
-	}})
-	require.NoError(t, err)
-	h.Bank = bank
+func newHost(t testing.TB, store driver.Adapter) *host { return on(t, bridgetest.NewHost(t, store)) }
+
+// on is a host over a bank that others may use too.
+func on(t testing.TB, bank *bridgetest.Host) *host {
+	h := &host{Host: bank, t: t, instruction: "Be brief.", points: &checkpoints{at: map[string][]byte{}}}
 	h.configure(eino.Config{Ref: ref, RecallTokens: 1000, RememberTokens: 500})
 	return h
 }
@@ -63,40 +52,6 @@ func (h *host) configure(cfg eino.Config) {
 	mem, err := eino.New(cfg)
 	require.NoError(h.t, err)
 	h.mem, h.cfg = mem, cfg
-}
-
-func (h *host) pass(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
-}
-
-func secrets(t testing.TB) *redact.SecretRegistry {
-	r := redact.New(redact.Config{})
-	require.NoError(t, r.Register("key", []byte(secret)))
-	return r
-}
-
-// put writes an entry without an agent.
-func (h *host) put(tenant string, d memory.Draft) (e memory.Entry) {
-	h.t.Helper()
-	require.NoError(h.t, h.Pass(context.Background(), memory.JobConfig{ID: "import", Tenant: tenant, Redactor: redact.New(redact.Config{})},
-		func(j *memory.Job) (err error) {
-			e, err = j.Put(context.Background(), ref, d)
-			return err
-		}))
-	return e
-}
-
-// texts are those of a tenant's live entries, newest first.
-func (h *host) texts(tenant string) (texts []string) {
-	h.t.Helper()
-	entries, err := h.Reader(tenant).List(context.Background(), ref, memory.ListOptions{Limit: memory.MaxListLimit})
-	require.NoError(h.t, err)
-	for _, e := range entries {
-		texts = append(texts, e.Content)
-	}
-	return texts
 }
 
 // scripted is a chat model in the process: the step of each call says what it answers.
@@ -221,7 +176,7 @@ func (h *host) ask(tenant, id, question string, m *scripted) turn {
 
 // with is the context of a run.
 func (h *host) with(tenant, id string) (context.Context, *eino.Run) {
-	return eino.WithRun(context.Background(), h.Bank, memory.RunConfig{ID: id, Tenant: tenant, Redactor: secrets(h.t)})
+	return eino.WithRun(context.Background(), h.Bank, memory.RunConfig{ID: id, Tenant: tenant, Redactor: bridgetest.Secrets(h.t)})
 }
 
 // resume goes on from a checkpoint as another process would.

@@ -2,14 +2,13 @@ package eino
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cloudwego/eino/adk"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -30,9 +29,6 @@ func (m *Memory) after(ctx context.Context, s *adk.ChatModelAgentState) error {
 		return nil
 	}
 	d := m.cfg.Draft(ctx, question, answer.Content)
-	if strings.TrimSpace(d.Content) == "" {
-		return nil
-	}
 	failed, fatal := in(ctx, func(r *Run, run *memory.Run) error { return m.remember(ctx, r, run, d) })
 	if fatal != nil {
 		return fatal
@@ -43,77 +39,15 @@ func (m *Memory) after(ctx context.Context, s *adk.ChatModelAgentState) error {
 	return nil
 }
 
-// remember writes what is to be known of an answer, unless what it says or was made from stands against it.
+// remember writes an answer, or tells the host why not.
 func (m *Memory) remember(ctx context.Context, r *Run, run *memory.Run, d memory.Draft) error {
-	sources, held, err := r.sources(ctx, run)
-	if err != nil {
-		return err
-	}
-	if !held {
-		m.skipped(ctx, "a source has ended")
-		return nil
-	}
-	inherit(&d, sources, r.bank)
-	// What a model says may repeat what it was told of a secret, so it counts as derived text.
-	if d.Content, err = r.cfg.Redactor.RedactDerived(d.Content); err != nil {
-		m.skipped(ctx, string(memory.CodeSecretLeakage))
-		return nil
-	}
-	if m.cfg.Tokens.Count(d.Content) > m.cfg.RememberTokens {
-		m.skipped(ctx, "too long")
-		return nil
-	}
-	if d.Key == "" {
-		d.Key = "eino answer " + digest(run.ID(), d.Content)
-	}
-	e, err := run.Put(ctx, m.cfg.Ref, d)
-	switch {
-	case err == nil:
-		return m.unlessForgotten(ctx, r, run, e.ID)
-	case errors.Is(err, memory.ErrDeleted), errors.Is(err, memory.ErrConflict):
-		return nil // it was remembered before
-	case errors.Is(err, memory.ErrValidation), errors.Is(err, memory.ErrSecretLeakage):
-		m.skipped(ctx, string(memory.CodeOf(err)))
-		return nil
+	why, err := conversation.Answer{
+		Bank: r.bank, Tenant: r.cfg.Tenant, Redactor: r.cfg.Redactor, Ref: m.cfg.Ref, Draft: d, Bridge: "eino",
+		HasRoom: func(content string) bool { return m.cfg.Tokens.Count(content) <= m.cfg.RememberTokens },
+		Sources: func(ctx context.Context) ([]memory.Entry, bool, error) { return r.sources(ctx, run) },
+	}.Remember(ctx, run)
+	if why != "" {
+		m.cfg.Logger.WarnContext(ctx, "an answer was not remembered", "why", why)
 	}
 	return err
-}
-
-// unlessForgotten erases an answer of which a source was forgotten between the look at the sources and the write. A
-// forgetting that begins later finds the answer by its subjects.
-func (m *Memory) unlessForgotten(ctx context.Context, r *Run, run *memory.Run, id string) error {
-	ctx = context.WithoutCancel(ctx)
-	if _, held, err := r.sources(ctx, run); held || err != nil {
-		return err
-	}
-	m.skipped(ctx, "a source has ended")
-	// The run goes on with its redactor, which the end of a pass would close.
-	pass := memory.JobConfig{ID: "eino answer " + digest(run.ID(), id), Tenant: r.cfg.Tenant, Redactor: struct{ memory.Redactor }{r.cfg.Redactor}}
-	return r.bank.Pass(ctx, pass, func(j *memory.Job) error {
-		_, err := j.Rewrite(ctx, m.cfg.Ref, memory.Rewrite{Erase: []string{id}})
-		return err
-	})
-}
-
-func (m *Memory) skipped(ctx context.Context, why string) {
-	m.cfg.Logger.WarnContext(ctx, "an answer was not remembered", "why", why)
-}
-
-// inherit gives a draft the subjects of what it was made from, and the end of what ends first.
-func inherit(d *memory.Draft, sources []memory.Entry, bank *memory.Bank) {
-	d.Subjects = slices.Clone(d.Subjects)
-	if d.TTL > 0 && d.ExpiresAt.IsZero() && len(sources) > 0 {
-		d.ExpiresAt, d.TTL = bank.Now().Add(d.TTL), 0
-	}
-	for _, e := range sources {
-		for _, subject := range e.Subjects {
-			if !slices.Contains(d.Subjects, subject) {
-				d.Subjects = append(d.Subjects, subject)
-			}
-		}
-		if !e.ExpiresAt.IsZero() && (d.ExpiresAt.IsZero() || e.ExpiresAt.Before(d.ExpiresAt)) {
-			d.ExpiresAt = e.ExpiresAt
-		}
-	}
-	slices.Sort(d.Subjects)
 }

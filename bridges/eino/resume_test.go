@@ -23,8 +23,8 @@ func suspended(t *testing.T, streaming bool) (h *host, before turn, at string) {
 	store := inmem.New()
 	h = newHost(t, store)
 	h.stream, h.tools = streaming, []tool.BaseTool{pauses{}}
-	h.put("acme", memory.Draft{Content: "Tea is in the kitchen.", Subjects: []string{"place:kitchen"}})
-	gone := h.put("acme", memory.Draft{Content: "Beer is in the cellar."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the kitchen.", Subjects: []string{"place:kitchen"}})
+	gone := h.Put("acme", memory.Draft{Content: "Beer is in the cellar."})
 	before = h.ask("acme", "run-1", "Where is tea?", script(
 		calls("c1", "memory_delete", "id", gone.ID),
 		calls("c2", "memory_recall", "query", "tea"),
@@ -35,13 +35,13 @@ func suspended(t *testing.T, streaming bool) (h *host, before turn, at string) {
 		}))
 	require.NoError(t, before.err)
 	require.Len(t, before.interrupted, 1)
-	h.pass(time.Minute)
-	h.put("acme", memory.Draft{Content: "Tea is in the garden."})
+	h.Advance(time.Minute)
+	h.Put("acme", memory.Draft{Content: "Tea is in the garden."})
 
 	// Another process: nothing is shared but the store and the checkpoints.
 	other := newHost(t, store)
 	other.stream, other.tools, other.points = streaming, h.tools, h.points
-	other.now = h.now
+	other.Advance(h.Now().Sub(other.Now()))
 	raw, ok, err := h.points.Get(t.Context(), "run-1")
 	require.NoError(t, err)
 	require.True(t, ok)
@@ -70,7 +70,7 @@ func TestM7_AResumedAgentHasItsViewBack(t *testing.T) {
 			assert.NotContains(t, fmt.Sprint(messages), "garden")
 			assert.NotContains(t, fmt.Sprint(messages), "cellar")
 		}
-		assert.Len(t, h.texts("acme"), 3, "no call was repeated")
+		assert.Len(t, h.Texts("acme"), 3, "no call was repeated")
 
 		m = script(calls("c7", "memory_recall", "query", "where is tea or beer"), says("On the roof."))
 		last := h.resume("acme", "run-1", m)
@@ -78,24 +78,24 @@ func TestM7_AResumedAgentHasItsViewBack(t *testing.T) {
 		assert.Contains(t, fmt.Sprint(last.results), "roof")
 		assert.NotContains(t, fmt.Sprint(last.results), "garden")
 		assert.NotContains(t, fmt.Sprint(last.results), "cellar")
-		require.Contains(t, h.texts("acme"), "Asked: Where is tea?\nAnswered: On the roof.")
+		require.Contains(t, h.Texts("acme"), "Asked: Where is tea?\nAnswered: On the roof.")
 
 		// It was made from what the run was shown before it was suspended.
 		_, err := h.Forget(t.Context(), "acme", "place:kitchen")
 		require.NoError(t, err)
-		assert.ElementsMatch(t, []string{"Tea is on the roof.", "Tea is in the garden."}, h.texts("acme"))
+		assert.ElementsMatch(t, []string{"Tea is on the roof.", "Tea is in the garden."}, h.Texts("acme"))
 	}
 }
 
 // The token in the session is one of memory: it reads what the run saw.
 func TestM7_TheSessionHasTheToken(t *testing.T) {
 	h := newHost(t, inmem.New())
-	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the kitchen."})
 	var token memory.Token
 	h.tools = []tool.BaseTool{readsToken{&token}}
 	require.NoError(t, h.ask("acme", "run-1", "Where is tea?", script(
 		calls("c1", "memory_remember", "content", "Tea is on the roof."), calls("c2", "token"), says("Yes."))).err)
-	h.put("acme", memory.Draft{Content: "Tea is in the garden."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the garden."})
 	past, err := h.AsOf(t.Context(), "acme", token)
 	require.NoError(t, err)
 	entries, err := past.List(t.Context(), ref, memory.ListOptions{})
@@ -127,7 +127,7 @@ func TestM7_AViewThatIsGoneIsRefused(t *testing.T) {
 	out := h.resume("globex", "run-1", m)
 	assert.ErrorIs(t, out.err, memory.ErrSnapshotUnavailable, "another tenant's")
 	assert.Empty(t, m.seen)
-	assert.Empty(t, h.texts("globex"))
+	assert.Empty(t, h.Texts("globex"))
 
 	require.NoError(t, h.DropTenant(t.Context(), "acme"))
 	out = h.resume("acme", "run-1", m)
@@ -135,7 +135,7 @@ func TestM7_AViewThatIsGoneIsRefused(t *testing.T) {
 	assert.Empty(t, m.seen)
 
 	h = newHost(t, inmem.New())
-	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the kitchen."})
 	for _, values := range []map[string]any{
 		{eino.TokenKey: 7}, {eino.TokenKey: ""}, {eino.TokenKey: "x"}, {eino.TokenKey: "x", "agentmemory.state": "{}"}, {eino.TokenKey: "", "agentmemory.state": "{}"},
 		{eino.TokenKey: "x", "agentmemory.state": "["}, {eino.TokenKey: "x", "agentmemory.state": 7},
@@ -158,7 +158,7 @@ func TestM7_WhatWasForgottenIsNotResumed(t *testing.T) {
 	assert.NotContains(t, out.results[len(out.results)-1], "kitchen")
 	assert.NotContains(t, m.block(0), "kitchen")
 	assert.Contains(t, m.block(0), "roof")
-	assert.ElementsMatch(t, []string{"Tea is on the roof.", "Tea is in the garden."}, h.texts("acme"),
+	assert.ElementsMatch(t, []string{"Tea is on the roof.", "Tea is in the garden."}, h.Texts("acme"),
 		"the answer was made from what was forgotten, so it is not remembered")
 }
 
@@ -169,21 +169,21 @@ func TestM8_ResumingTwiceWritesOnce(t *testing.T) {
 		require.NoError(t, h.points.Set(t.Context(), "run-1", []byte(checkpoint)))
 		out := h.resume("acme", "run-1", script(calls("c5", "memory_remember", "content", "Tea is gone."), says("Gone.")))
 		require.NoError(t, out.err)
-		h.pass(time.Second)
+		h.Advance(time.Second)
 	}
-	assert.Len(t, h.texts("acme"), 5)
+	assert.Len(t, h.Texts("acme"), 5)
 }
 
 // A model that interrupts the agent itself is given the notes once when it is called again.
 func TestM7_AModelThatInterrupts(t *testing.T) {
 	h := newHost(t, inmem.New())
-	h.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the kitchen."})
 	m := script(says("unused"), says("In the kitchen."))
 	m.pauseAt = 0
 	out := h.ask("acme", "run-1", "Where is tea?", m)
 	require.NoError(t, out.err)
 	require.NotNil(t, out.interrupted)
-	h.put("acme", memory.Draft{Content: "Tea is in the garden."})
+	h.Put("acme", memory.Draft{Content: "Tea is in the garden."})
 	out = h.resume("acme", "run-1", m)
 	require.NoError(t, out.err)
 	assert.Equal(t, "In the kitchen.", out.answer)
@@ -209,12 +209,12 @@ func TestM7_AnInnerAgentIsResumed(t *testing.T) {
 		require.NoError(t, err)
 		h.tools = []tool.BaseTool{adk.NewAgentTool(t.Context(), agent)}
 	}
-	first.put("acme", memory.Draft{Content: "Tea is in the kitchen."})
+	first.Put("acme", memory.Draft{Content: "Tea is in the kitchen."})
 	inner(first, script(calls("i1", "memory_remember", "content", "Tea is on the roof."), calls("i2", "confirm")))
 	out := first.ask("acme", "run-1", "Where is tea?", script(outer))
 	require.NoError(t, out.err)
 	require.NotNil(t, out.interrupted)
-	first.put("acme", memory.Draft{Content: "Tea is in the garden."})
+	first.Put("acme", memory.Draft{Content: "Tea is in the garden."})
 
 	m := script(calls("i3", "memory_recall", "query", "where is tea"), says("I know."))
 	inner(second, m)

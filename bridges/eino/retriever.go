@@ -9,12 +9,14 @@ import (
 	"github.com/cloudwego/eino/components/retriever"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 
 // Retriever returns a Retriever over what the run of its context sees. Its one option is TopK, from 1 to [MaxLimit];
 // without it there are [DefaultLimit] documents. What they say together is within Config.RecallTokens. A
-// document has the entry's id, score, "tags", "created_at" and, if it expires, "expires_at". What it says is data: a prompt that is
+// document has the entry's id, score, "tags", "created_at", the words of the query that it has as "terms" and, if it
+// expires, "expires_at". What it says is data: a prompt that is
 // made of it marks it so.
 func (m *Memory) Retriever() retriever.Retriever { return memoryRetriever{m} }
 
@@ -42,7 +44,7 @@ func (t memoryRetriever) Retrieve(ctx context.Context, query string, opts ...ret
 		if err != nil {
 			return err
 		}
-		kept, _ := t.m.fit(hits, contents)
+		kept, _ := conversation.Fit(hits, t.m.hasRoom, contents)
 		r.show(t.m.cfg.Ref, kept)
 		for _, h := range kept {
 			documents = append(documents, document(h))
@@ -64,7 +66,7 @@ func contents(hits []memory.Hit) string {
 }
 
 func document(h memory.Hit) *schema.Document {
-	about := map[string]any{"tags": h.Entry.Tags, "created_at": h.Entry.CreatedAt.Format(time.RFC3339Nano)}
+	about := map[string]any{"tags": h.Entry.Tags, "created_at": h.Entry.CreatedAt.Format(time.RFC3339Nano), "terms": h.Terms}
 	if !h.Entry.ExpiresAt.IsZero() {
 		about["expires_at"] = h.Entry.ExpiresAt.Format(time.RFC3339Nano)
 	}

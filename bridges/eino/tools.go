@@ -13,6 +13,7 @@ import (
 	"github.com/cloudwego/eino/compose"
 	"github.com/cloudwego/eino/schema"
 
+	"github.com/openwop/agentmemory/bridges/internal/conversation"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -120,7 +121,7 @@ func (m *Memory) rememberTool(ctx context.Context, r *Run, run *memory.Run, argu
 	}
 	// A repeated call writes once. The key is a digest of what has no secret any more.
 	if clean, err := r.cfg.Redactor.Redact(arguments); err == nil && compose.GetToolCallID(ctx) != "" {
-		d.Key = "eino call " + digest(run.ID(), compose.GetToolCallID(ctx), clean)
+		d.Key = "eino call " + conversation.Digest(run.ID(), compose.GetToolCallID(ctx), clean)
 	}
 	e, err := run.Put(ctx, m.cfg.Ref, d)
 	if err != nil {
@@ -161,7 +162,7 @@ func (m *Memory) recallTool(ctx context.Context, r *Run, run *memory.Run, argume
 	if err != nil {
 		return "", err
 	}
-	kept, answer := m.fit(hits, func(some []memory.Hit) string {
+	kept, answer := conversation.Fit(hits, m.hasRoom, func(some []memory.Hit) string {
 		out := struct {
 			Hits    []entry `json:"hits"`
 			LeftOut int     `json:"left_out,omitempty"`

@@ -47,7 +47,7 @@ func TestM6_AnyRunSeesWhatAModelOfItSees(t *testing.T) {
 			}
 			theirs := func() {
 				content, subject := text()
-				e := h.put("acme", memory.Draft{Content: content, Subjects: []string{subject}})
+				e := h.Put("acme", memory.Draft{Content: content, Subjects: []string{subject}})
 				o.all[e.ID], o.subject[e.ID] = content, subject
 			}
 			for range random.IntN(6) {
@@ -137,7 +137,8 @@ func TestM6_AnyRunSeesWhatAModelOfItSees(t *testing.T) {
 				require.NoError(t, out.err)
 				rest := script(m.steps[len(m.seen):]...)
 				next := newHost(t, store)
-				next.now, next.points = h.now, h.points
+				next.points = h.points
+				next.Advance(h.Now().Sub(next.Now()))
 				setup(next)
 				h, m = next, rest
 				out = h.resume("acme", "run-1", m)

@@ -6,8 +6,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // DefaultPage is how many entries memory_list returns if it is not told. [MaxLimit] bounds it.
@@ -59,7 +59,7 @@ func (s *Server) page(ctx context.Context, o memory.ListOptions, choose func(mem
 	var page []memory.Entry
 	limit := o.Limit
 	o.Limit = MaxLimit + 1 // at a time; one more than a page says whether there is another
-	for e, err := range driver.Pages(s.pagesOf(ctx, o)) {
+	for e, err := range pages.Of(s.pagesOf(ctx, o)) {
 		if err != nil {
 			return nil, "", told(err)
 		}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/bridges/mcp"
+	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -24,42 +24,18 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-const secret = "sk-very-secret-value"
+const secret = bridgetest.Secret
 
-type host struct {
-	*memory.Bank
-	t   testing.TB
-	mu  sync.Mutex
-	now time.Time
+type host struct{ *bridgetest.Host }
+
+func newHost(t testing.TB, store driver.Adapter) *host { return &host{bridgetest.NewHost(t, store)} }
+
+func secrets(t testing.TB) func() (memory.Redactor, error) {
+	return func() (memory.Redactor, error) { return bridgetest.Secrets(t), nil }
 }
 
-func newHost(t testing.TB, store driver.Adapter) *host {
-	h := &host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
-	ranker, err := recall.New(recall.Config{})
-	require.NoError(t, err)
-	bank, err := memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		return h.now
-	}})
-	require.NoError(t, err)
-	h.Bank = bank
-	return h
-}
-
-func (h *host) pass(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.now = h.now.Add(d)
-}
-
-func secrets() (memory.Redactor, error) {
-	r := redact.New(redact.Config{})
-	return r, r.Register("key", []byte(secret))
-}
-
-func (h *host) config(tenant string) mcp.Config {
-	return mcp.Config{Bank: h.Bank, Tenant: tenant, Ref: "notes", Secrets: secrets, AllowForget: true}
+func (h *host) config(t testing.TB, tenant string) mcp.Config {
+	return mcp.Config{Bank: h.Bank, Tenant: tenant, Ref: "notes", Secrets: secrets(t), AllowForget: true}
 }
 
 // client is the SDK's client, connected to a server in this process.
@@ -154,7 +130,7 @@ func (c client) all(limit int, pairs ...any) (found []string) {
 // "What do you know about me?" has an answer: everything, or what is about a subject.
 func TestListShowsEverything(t *testing.T) {
 	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
+	c := connect(t, h.config(t, "acme"))
 	assert.Empty(t, c.all(10))
 	var all, odd []string // newest first
 	half := ""
@@ -165,10 +141,10 @@ func TestListShowsEverything(t *testing.T) {
 			odd = append([]string{content}, odd...)
 		}
 		if n%3 == 0 {
-			h.pass(time.Second) // two others are of the same instant
+			h.Advance(time.Second) // two others are of the same instant
 		}
 		if n == 201 {
-			half = h.now.Format(time.RFC3339)
+			half = h.Now().Format(time.RFC3339)
 		}
 		all = append([]string{content}, all...)
 		c.remember(content, "subjects", subjects, "tags", tags)
@@ -188,12 +164,12 @@ func TestListShowsEverything(t *testing.T) {
 // A client that offers resources to its user sees the entries, and no others than a list.
 func TestResourcesAreTheEntries(t *testing.T) {
 	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
+	c := connect(t, h.config(t, "acme"))
 	assert.False(t, c.InitializeResult().Capabilities.Resources.ListChanged, "a client is told of no changes")
 	none, err := c.ListResources(t.Context(), nil)
 	require.NoError(t, err)
 	assert.Empty(t, none.Resources)
-	connect(t, h.config("globex")).remember("not ours")
+	connect(t, h.config(t, "globex")).remember("not ours")
 	want := map[string]string{}
 	for n := range 2*mcp.MaxLimit + 1 {
 		e := c.remember(fmt.Sprintf("fact %d\nin detail", n))
@@ -220,7 +196,7 @@ func TestResourcesAreTheEntries(t *testing.T) {
 
 func TestTools(t *testing.T) {
 	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
+	c := connect(t, h.config(t, "acme"))
 	tools, err := c.ListTools(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, tools.Tools, 6)
@@ -238,11 +214,11 @@ func TestTools(t *testing.T) {
 	}
 	e := c.remember("Ann likes green tea", "tags", []string{"person"}, "subjects", []string{"person:ann"}, "expires_at", "2026-12-31T00:00:00Z")
 	assert.Equal(t, "2026-12-31T00:00:00Z", e.ExpiresAt)
-	h.pass(time.Minute)
+	h.Advance(time.Minute)
 	c.remember("The deploy script is in tools/deploy.sh")
 	assert.Equal(t, []string{"Ann likes green tea"}, c.recall("what does ann like?"))
 	assert.Empty(t, c.recall("tea", "tags", []string{"other"}))
-	assert.Empty(t, c.recall("tea", "since", h.now.Format(time.RFC3339)))
+	assert.Empty(t, c.recall("tea", "since", h.Now().Format(time.RFC3339)))
 	var got mcp.Entry
 	c.ok(&got, "memory_get", "id", e.ID)
 	assert.Equal(t, e, got)
@@ -274,7 +250,7 @@ func TestTools(t *testing.T) {
 // Clients fail on a schema in which the value of "type" is a list (genkit, Gemini, the inspector).
 func TestNoSchemaHasAListAsType(t *testing.T) {
 	for _, files := range []bool{false, true} {
-		cfg := newHost(t, inmem.New()).config("acme")
+		cfg := newHost(t, inmem.New()).config(t, "acme")
 		cfg.Files = files
 		tools, err := connect(t, cfg).ListTools(t.Context(), nil)
 		require.NoError(t, err)
@@ -315,9 +291,9 @@ func checkTypes(t *testing.T, path string, tree any) (types int) {
 // M10: a subject is forgotten in every ref of the tenant, and the tool says so to the model.
 func TestM10_ForgetReachesEveryRef(t *testing.T) {
 	h := newHost(t, inmem.New())
-	cfg := h.config("acme")
+	cfg := h.config(t, "acme")
 	cfg.Ref = "elsewhere"
-	here, elsewhere := connect(t, h.config("acme")), connect(t, cfg)
+	here, elsewhere := connect(t, h.config(t, "acme")), connect(t, cfg)
 	elsewhere.remember("Bob is on call", "subjects", []string{"person:bob"})
 	tools, err := here.ListTools(t.Context(), nil)
 	require.NoError(t, err)
@@ -336,7 +312,7 @@ func TestM10_ForgetReachesEveryRef(t *testing.T) {
 
 func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
+	c := connect(t, h.config(t, "acme"))
 	for _, call := range [][]any{
 		{"memory_remember"}, {"memory_remember", "content", 7}, {"memory_remember", "content", "x", "tenant", "globex"},
 		{"memory_remember", "content", "x", "expires_at", "tomorrow"}, {"memory_remember", "content", "x", "expires_at", "2001-01-01T00:00:00Z"},
@@ -358,80 +334,78 @@ func TestBadInputIsAToolErrorAndChangesNothing(t *testing.T) {
 	for _, query := range []string{"", " ", "?!", "…"} {
 		assert.Equal(t, "query has no words: memory_list returns entries without a question", c.fails("memory_recall", "query", query))
 	}
-	cfg := h.config("acme")
+	cfg := h.config(t, "acme")
 	cfg.AllowForget = false
 	connect(t, cfg).fails("memory_forget", "subject", "x")
 }
 
-// CTI-1: servers of two tenants over one bank share nothing, by any tool.
-func TestM1_TenantsShareNothing(t *testing.T) {
-	h := newHost(t, inmem.New())
-	a, g := connect(t, h.config("acme")), connect(t, h.config("globex"))
-	e := a.remember("our number is 4711", "subjects", []string{"x"})
-	assert.Equal(t, g.fails("memory_get", "id", "mem_none"), g.fails("memory_get", "id", e.ID))
-	assert.Empty(t, g.recall("number 4711"))
-	assert.Empty(t, g.all(10))
-	var done struct{ Deleted bool }
-	g.ok(&done, "memory_delete", "id", e.ID)
-	assert.False(t, done.Deleted)
-	g.ok(nil, "memory_forget", "subject", "x")
-	_, err := g.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", e.ID)})
-	assert.Error(t, err)
-	assert.Equal(t, []string{"our number is 4711"}, a.recall("number"))
+// TestLaws runs the suite of all bridges: a session is one client of a server, of live memory and of a view.
+func TestLaws(t *testing.T) {
+	live := map[string]string{"M6": "the server shows live memory, see Config.View"}
+	for name, without := range map[string]map[string]string{"live": live, "view": {}} {
+		without["M8"] = "a client names no call, so that one that is tried again is another one"
+		t.Run(name, func(t *testing.T) {
+			bridgetest.Run(t, bridgetest.Bridge{Without: without, Open: func(t *testing.T, h *bridgetest.Host, tenant string) bridgetest.Session {
+				cfg := (&host{h}).config(t, tenant)
+				cfg.View = name == "view"
+				c := connect(t, cfg)
+				return bridgetest.Session{
+					Remember: func(f bridgetest.Fact) string {
+						pairs := []any{"tags", []string{"about " + f.Text}, "subjects", append([]string{}, f.Subjects...)}
+						if !f.ExpiresAt.IsZero() {
+							pairs = append(pairs, "expires_at", f.ExpiresAt.Format(time.RFC3339Nano))
+						}
+						return c.remember(f.Text, pairs...).ID
+					},
+					Recall: func(question string) string { return fmt.Sprint(c.recall(question)) },
+					List: func() (said string) {
+						var page struct{ Entries []mcp.Entry }
+						c.ok(&page, "memory_list", "limit", mcp.MaxLimit)
+						for _, e := range page.Entries {
+							said += fmt.Sprint(e)
+							var one mcp.Entry
+							c.ok(&one, "memory_get", "id", e.ID)
+							r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: mcp.URI("notes", e.ID)})
+							require.NoError(t, err)
+							said += one.Content + r.Contents[0].Text
+						}
+						return said
+					},
+					Delete: func(id string) bool {
+						var done struct{ Deleted bool }
+						c.ok(&done, "memory_delete", "id", id)
+						if !done.Deleted { // nor does anything else tell that there is or was one
+							assert.Equal(t, c.fails("memory_get", "id", "mem_none"), c.fails("memory_get", "id", id))
+						}
+						return done.Deleted
+					},
+					Forget: func(subject string) { c.ok(nil, "memory_forget", "subject", subject) },
+				}
+			}})
+		})
+	}
 }
 
-// SR-1: secrets are in nothing that is stored, answered or compared.
-func TestM3_SecretsAreTakenOut(t *testing.T) {
+// A view's list is newest first, page by page, without what was deleted.
+func TestListOfAView(t *testing.T) {
 	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
-	e := c.remember("the key is "+secret, "tags", []string{"t " + secret})
-	assert.Equal(t, "the key is [REDACTED:key]", e.Content)
-	assert.Equal(t, []string{"t [REDACTED:key]"}, e.Tags)
-	assert.Equal(t, []string{"the key is [REDACTED:key]"}, c.recall("which key, "+secret+"?"))
-}
-
-// M4: an entry is gone at its instant.
-func TestM4_EntriesExpire(t *testing.T) {
-	h := newHost(t, inmem.New())
-	c := connect(t, h.config("acme"))
-	e := c.remember("the code is 99", "expires_at", h.now.Add(time.Second).Format(time.RFC3339))
-	h.pass(time.Second)
-	c.fails("memory_get", "id", e.ID)
-	assert.Empty(t, c.recall("code"))
-	assert.Empty(t, c.all(10))
-}
-
-// M6: with a view, a server sees memory as it was and its own changes, and what it was told is
-// gone stays gone.
-func TestM6_AViewDoesNotMove(t *testing.T) {
-	h := newHost(t, inmem.New())
-	live := connect(t, h.config("acme"))
-	old := live.remember("tea is in the kitchen")
-	cfg := h.config("acme")
+	old := connect(t, h.config(t, "acme")).remember("tea is in the kitchen")
+	cfg := h.config(t, "acme")
 	cfg.View = true
 	c := connect(t, cfg)
-	live.remember("tea is in the garden")
-	assert.Equal(t, []string{"tea is in the kitchen"}, c.recall("where is tea"))
-	h.pass(time.Second)
+	h.Advance(time.Second)
 	c.remember("tea is on the roof")
 	assert.Equal(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.all(1), "newest first")
-	assert.ElementsMatch(t, []string{"tea is on the roof", "tea is in the kitchen"}, c.recall("where is tea"))
 	c.ok(nil, "memory_delete", "id", old.ID)
-	assert.Equal(t, []string{"tea is on the roof"}, c.recall("where is tea"))
 	assert.Equal(t, []string{"tea is on the roof"}, c.all(1))
-	c.fails("memory_get", "id", old.ID)
-	var done struct{ Deleted bool }
-	c.ok(&done, "memory_delete", "id", old.ID)
-	assert.False(t, done.Deleted)
-	assert.ElementsMatch(t, []string{"tea is in the garden", "tea is on the roof"}, live.recall("where is tea"))
 }
 
 // After Close nothing reaches memory, not even what needs neither the run nor the job.
 func TestClosedServerReachesNothing(t *testing.T) {
 	for _, files := range []bool{false, true} {
 		h := newHost(t, inmem.New())
-		kept := connect(t, h.config("acme")).remember("Ann likes tea.", "subjects", []string{"person:ann"})
-		cfg := h.config("acme")
+		kept := connect(t, h.config(t, "acme")).remember("Ann likes tea.", "subjects", []string{"person:ann"})
+		cfg := h.config(t, "acme")
 		cfg.Files = files
 		s, err := mcp.New(t.Context(), cfg)
 		require.NoError(t, err)
@@ -450,14 +424,14 @@ func TestClosedServerReachesNothing(t *testing.T) {
 		assert.ErrorContains(t, err, "closed")
 		_, err = c.ListResources(t.Context(), nil)
 		assert.ErrorContains(t, err, "closed")
-		assert.Equal(t, []string{kept.Content}, connect(t, h.config("acme")).recall("tea"))
+		assert.Equal(t, []string{kept.Content}, connect(t, h.config(t, "acme")).recall("tea"))
 	}
 }
 
 // The URI of an entry finds it, whatever its ref is made of.
 func TestURIOfAnyRef(t *testing.T) {
 	for _, ref := range []string{"mem://acme/notes", "a+b", "a@b:c=1&d", "a%2Fb", "é ü", "{x}?y#z"} {
-		cfg := newHost(t, inmem.New()).config("acme")
+		cfg := newHost(t, inmem.New()).config(t, "acme")
 		cfg.Ref = ref
 		c := connect(t, cfg)
 		e := c.remember("Ann likes tea.")
@@ -468,7 +442,7 @@ func TestURIOfAnyRef(t *testing.T) {
 }
 
 func TestFilesTool(t *testing.T) {
-	cfg := newHost(t, inmem.New()).config("acme")
+	cfg := newHost(t, inmem.New()).config(t, "acme")
 	cfg.Files = true
 	c := connect(t, cfg)
 	tools, err := c.ListTools(t.Context(), nil)
@@ -493,7 +467,7 @@ func (token withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestHTTP(t *testing.T) {
 	h := newHost(t, inmem.New())
-	handler, err := mcp.NewHTTP(t.Context(), h.config(""), map[string]mcp.Place{
+	handler, err := mcp.NewHTTP(t.Context(), h.config(t, ""), map[string]mcp.Place{
 		"a1": {Tenant: "acme", Ref: "notes"}, "a2": {Tenant: "acme", Ref: "notes"}, "other": {Tenant: "acme", Ref: "other"}, "g": {Tenant: "globex", Ref: "notes"},
 	})
 	require.NoError(t, err)
@@ -525,11 +499,11 @@ func TestHTTP(t *testing.T) {
 	require.NoError(t, err)
 	answer.Body.Close()
 	assert.Equal(t, http.StatusOK, answer.StatusCode, "the health needs no token")
-	cfg := h.config("")
+	cfg := h.config(t, "")
 	cfg.View = true
 	_, err = mcp.NewHTTP(t.Context(), cfg, nil)
 	assert.Error(t, err)
-	_, err = mcp.NewHTTP(t.Context(), h.config(""), map[string]mcp.Place{"t": {Tenant: "acme"}})
+	_, err = mcp.NewHTTP(t.Context(), h.config(t, ""), map[string]mcp.Place{"t": {Tenant: "acme"}})
 	assert.Error(t, err)
 	require.NoError(t, handler.Close(t.Context()))
 }

@@ -76,8 +76,9 @@ type (
 // Hit is an entry that answers a question, and why.
 type Hit struct {
 	Entry
-	Score float64  `json:"score" jsonschema:"it orders the hits of one answer"`
-	Terms []string `json:"terms" jsonschema:"the words of the question that it has"`
+	Score      float64  `json:"score" jsonschema:"it orders the hits of one answer"`
+	Terms      []string `json:"terms" jsonschema:"the words of the question that it has"`
+	Similarity float64  `json:"similarity,omitempty" jsonschema:"how near it is to the question in meaning, at most 1, where the memory has a model"`
 }
 
 var yes, no = true, false
@@ -161,7 +162,7 @@ func (s *Server) recall(ctx context.Context, _ *sdk.CallToolRequest, in recallIn
 	}
 	out := recallOut{Hits: []Hit{}}
 	for _, h := range hits {
-		hit := Hit{shown(h.Entry), h.Score, h.Terms}
+		hit := Hit{shown(h.Entry), h.Score, h.Terms, h.Similarity}
 		if hit.Terms == nil {
 			hit.Terms = []string{}
 		}

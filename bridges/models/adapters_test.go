@@ -47,7 +47,7 @@ func TestRequestsAreThoseOfTheAPIs(t *testing.T) {
 func TestSchemasAreStrict(t *testing.T) {
 	files, err := filepath.Glob("prompts/*.json")
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.Len(t, files, 4)
 	var strict func(v any) (objects int)
 	strict = func(v any) (objects int) {
 		list, _ := v.([]any)
@@ -240,7 +240,7 @@ func Example_openai() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	_, err = consolidate.New(consolidate.Config{Merger: m.Merger(), Embedder: m.Embedder()})
+	_, err = consolidate.New(consolidate.Config{Merger: m.Merger()})
 	fmt.Println(err, m.RankerEmbedder().Model())
 	// Output: <nil> openai/nomic-embed-text
 }

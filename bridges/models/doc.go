@@ -1,6 +1,6 @@
-// Package models lets a host's language model work for the engines of agent memory: it decides
-// what says the same (consolidate), finds what is to be done and when (commitment), condenses
-// (distill) and finds by meaning (consolidate, recall).
+// Package models takes facts out of conversations by a host's language model, see [Extractor], and lets one work for the
+// engines of agent memory: it decides what says the same (consolidate), finds what is to be done and when (commitment),
+// condenses (distill) and finds by meaning (consolidate, recall).
 //
 //	client := sdk.NewClient()
 //	m, err := models.New(models.Config{Model: anthropic.New(client, "claude-sonnet-5-5"), Calls: account})
@@ -24,15 +24,15 @@
 //
 // No prompt holds a secret that is registered (SR-1). Distillation and recall redact before they
 // ask. Consolidation and commitments hand over entries as they were stored, perhaps before a secret
-// became known: so the context of their passes must carry a redactor, see [WithRedactor], and
+// became known, and messages come as they were said: so the context must carry a redactor, see [WithRedactor], and
 // without one nothing is asked. A prompt holds text of one pass, and so of one tenant (CTI-1).
 //
 // # What a model may do
 //
 // An answer is JSON of the schema, read strictly, of at most a mebibyte, and then judged by the
 // engines: a merged text must have every fact of its sources and no other (C8), what is stored is
-// redacted as derived text (R5), an arm must be one that the engine admits. One entry is in a
-// prompt for commitments, and the model names none, so what an entry says has no influence on
+// redacted as derived text (R5), an arm must be one that the engine admits, and a fact must say nothing that its messages do
+// not say. One entry is in a prompt for commitments, and the model names none, so what an entry says has no influence on
 // another's arms. A summary names its sources by their number.
 //
 // What a model writes of one text is never the reason why a pass stops, since then a single entry

@@ -6,35 +6,10 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/openwop/agentmemory/consolidate"
 )
 
-// Embedder turns texts into vectors for consolidation by the host's model. Package recall does not take
-// it, for the redactor of a pass is not there when a question is asked.
-type Embedder struct{ m *Models }
-
-var _ consolidate.Embedder = Embedder{}
-
-// Embedder returns the embedder for consolidation. The context of a pass must carry a redactor, see
-// [WithRedactor].
-func (m *Models) Embedder() Embedder { return Embedder{m} }
-
-// Version names the model.
-func (e Embedder) Version() string { return nameOf(e.m.cfg.Vectors) }
-
-// Embed returns a vector for each text, and nil for a blank one. A text counts up to [EmbedBytes].
-// All vectors have one length, and none has a NaN or an infinity or zeros only.
-func (e Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	texts, err := redacted(ctx, texts)
-	if err != nil {
-		return nil, err
-	}
-	return e.m.embed(ctx, texts)
-}
-
 // RankerEmbedder turns texts into vectors for the ranker of package recall, which redacts what it asks
-// for. Give it to nothing else: consolidation does not take it.
+// for. Give it to nothing else.
 type RankerEmbedder struct{ m *Models }
 
 // RankerEmbedder returns the embedder for the ranker of package recall.
@@ -43,7 +18,8 @@ func (m *Models) RankerEmbedder() RankerEmbedder { return RankerEmbedder{m} }
 // Model names the model.
 func (e RankerEmbedder) Model() string { return nameOf(e.m.cfg.Vectors) }
 
-// Embed returns a vector for each text, as that of an [Embedder] does.
+// Embed returns a vector for each text, and nil for a blank one. A text counts up to [EmbedBytes].
+// All vectors have one length, and none has a NaN or an infinity or zeros only.
 func (e RankerEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	return e.m.embed(ctx, texts)
 }

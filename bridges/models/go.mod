@@ -7,6 +7,7 @@ require (
 	github.com/openai/openai-go/v3 v3.96.0
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/bridges/dates v0.0.0
+	github.com/openwop/agentmemory/internal/testkit v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 )

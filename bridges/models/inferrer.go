@@ -32,11 +32,23 @@ var _ commitment.Inferrer = Inferrer{}
 // Inferrer returns the inferrer of the model. The times that entries speak of are those of the zone,
 // an IANA name; empty is UTC. It fails with memory.ErrValidation for one that is not known.
 func (m *Models) Inferrer(zone string) (Inferrer, error) {
-	in, err := time.LoadLocation(zone)
-	if err != nil || zone == "Local" || len(zone) > 64 {
-		return Inferrer{}, invalid("there is no such time zone")
+	in, err := zoneOf(zone)
+	return Inferrer{m, in}, err
+}
+
+func zoneOf(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" || len(name) > 64 {
+		return nil, invalid("there is no such time zone")
 	}
-	return Inferrer{m, in}, nil
+	return zone, nil
+}
+
+// localTime reads a date and a time of day. It is not ok if the clocks of the zone skip it.
+func localTime(value string, zone *time.Location) (time.Time, bool) {
+	const form = "2006-01-02T15:04"
+	t, err := time.ParseInLocation(form, value, zone)
+	return t, err == nil && t.Format(form) == value
 }
 
 // Version names the model, the prompt and the zone.
@@ -135,11 +147,10 @@ var fiveFields = regexp.MustCompile(`^[0-9A-Za-z*/,-]{1,40}( [0-9A-Za-z*/,-]{1,4
 
 // arm reads what a model gave. The engine judges it.
 func (f Inferrer) arm(kind, value string) (commitment.Arm, bool) {
-	const local = "2006-01-02T15:04"
 	switch kind {
 	case "at":
-		t, err := time.ParseInLocation(local, value, f.zone)
-		return commitment.Arm{At: t}, err == nil && t.Format(local) == value // not one that the clocks skip
+		t, ok := localTime(value, f.zone)
+		return commitment.Arm{At: t}, ok
 	case "every":
 		d, err := time.ParseDuration(value)
 		return commitment.Arm{Every: d}, err == nil && d > 0

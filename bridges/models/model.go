@@ -29,6 +29,7 @@ const (
 	Merge     Task = "merge"
 	Infer     Task = "infer"
 	Summarize Task = "summarize"
+	Extract   Task = "extract"
 	Embed     Task = "embed"
 )
 

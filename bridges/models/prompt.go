@@ -24,6 +24,7 @@ var (
 	merging     = load(Merge)
 	inferring   = load(Infer)
 	summarizing = load(Summarize)
+	extracting  = load(Extract)
 )
 
 func load(task Task) instructions {

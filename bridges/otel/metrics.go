@@ -24,6 +24,36 @@ type instruments struct {
 // seconds are the bounds of the histograms' buckets. Most operations take less than ten milliseconds.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 
+// counters are the unit and the description of the counter of each count that is summed up. The units are
+// annotations of UCUM, as the conventions have them for what is counted.
+var counters = [telemetry.Waiting]struct{ unit, about string }{
+	telemetry.Records:    {"{entry}", "Entries that were read, written or changed in their state."},
+	telemetry.Redactions: {"{text}", "Texts out of which the redactor took something as they were written."},
+	telemetry.Documents:  {"{document}", "Documents that were changed or removed."},
+	telemetry.Events:     {"{event}", "Events that were delivered, emitted by a host, or dropped by a scrub."},
+	telemetry.Stuck:      {"{run}", "Runs whose events the sink refused."},
+	telemetry.Tenants:    {"{tenant}", "Tenants that a round of maintenance looked at, or that were dropped."},
+	telemetry.Purged:     {"{record}", "Records that were purged."},
+	telemetry.Trimmed:    {"{erasure}", "Erasures that left the ledger."},
+	telemetry.Erased:     {"{entry}", "Entries that were forgotten."},
+	telemetry.Restored:   {"{entry}", "Entries that are live again."},
+	telemetry.Rewritten:  {"{entry}", "Entries that replaced erased ones in a redacted form."},
+	telemetry.Lost:       {"{entry}", "Entries that were erased without a redacted copy."},
+	telemetry.Sources:    {"{entry}", "Entries that a pass read."},
+	telemetry.Merged:     {"{entry}", "Entries that were replaced by one that says the same."},
+	telemetry.Superseded: {"{entry}", "Entries that were replaced by a newer one."},
+	telemetry.Derived:    {"{item}", "Entries or vectors that a pass made."},
+	telemetry.Refused:    {"{item}", "Groups or intentions that an engine did not accept."},
+	telemetry.Skipped:    {"{item}", "Groups that had changed, or missed instants that were passed over."},
+	telemetry.Armed:      {"{commitment}", "Commitments that were armed, or armed again."},
+	telemetry.Claimed:    {"{commitment}", "Commitments that an observation made fire."},
+	telemetry.Fired:      {"{firing}", "Firings that are over."},
+	telemetry.Failed:     {"{delivery}", "Deliveries that failed and are tried again."},
+	telemetry.Lapsed:     {"{commitment}", "Commitments that ended without firing."},
+	telemetry.Dead:       {"{commitment}", "Commitments that were given up."},
+	telemetry.Removed:    {"{commitment}", "Ended commitments that were removed."},
+}
+
 func newInstruments(m metric.Meter) (*instruments, error) {
 	i := new(instruments)
 	var failed []error
@@ -32,8 +62,8 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 		failed = append(failed, err)
 		return h
 	}
-	counter := func(name, about string) metric.Int64Counter {
-		c, err := m.Int64Counter(name, metric.WithDescription(about))
+	counter := func(name, unit, about string) metric.Int64Counter {
+		c, err := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(about))
 		failed = append(failed, err)
 		return c
 	}
@@ -45,10 +75,10 @@ func newInstruments(m metric.Meter) (*instruments, error) {
 	i.genAI = histogram("gen_ai.client.operation.duration", "How long operations on memory take.")
 	i.own = histogram("agentmemory.operation.duration", "How long runs take to start, rounds of maintenance and passes of engines.")
 	for c := range telemetry.Waiting {
-		i.counts[c] = counter("agentmemory."+c.String(), "The count of that name of package telemetry, summed up.")
+		i.counts[c] = counter("agentmemory."+c.String(), counters[c].unit, counters[c].about)
 	}
-	i.conflicts = counter("agentmemory.conflicts", "Operations that ended since something else had changed.")
-	i.refused = counter("agentmemory.refused_writes", "Writes that broke a rule or a limit, or held a secret that cannot be redacted.")
+	i.conflicts = counter("agentmemory.conflicts", "{operation}", "Operations that ended since something else had changed.")
+	i.refused = counter("agentmemory.refused_writes", "{write}", "Writes that broke a rule or a limit, or held a secret that cannot be redacted.")
 	i.waiting = gauge("agentmemory.outbox.waiting", "{event}", "Events that wait in the outbox.")
 	i.due = gauge("agentmemory.commitments.due", "{commitment}", "Commitments that the last tick found due.")
 	var err error
@@ -61,7 +91,7 @@ func (i *instruments) measure(ctx context.Context, o *operation, r *telemetry.Re
 	as := metric.WithAttributeSet(o.set)
 	ended := as
 	if r.Code != "" {
-		ended = metric.WithAttributes(append(slices.Clone(o.metric), attribute.String("error.type", r.Code))...)
+		ended = metric.WithAttributes(append(slices.Clone(o.attrs), attribute.String("error.type", r.Code))...)
 	}
 	if o.genAI {
 		i.genAI.Record(ctx, r.Took.Seconds(), ended)

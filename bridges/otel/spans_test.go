@@ -2,6 +2,7 @@ package otel_test
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -174,8 +176,8 @@ func TestDurations(t *testing.T) {
 		op, _ := p.Attributes.Value("agentmemory.operation")
 		code, _ := p.Attributes.Value("error.type")
 		name, _ := p.Attributes.Value("gen_ai.operation.name")
-		provider, _ := p.Attributes.Value("gen_ai.provider.name")
-		require.Equal(t, "search_memory agentmemory", name.AsString()+" "+provider.AsString())
+		require.Equal(t, "search_memory", name.AsString())
+		require.False(t, p.Attributes.HasValue("gen_ai.provider.name"), "which is for external providers")
 		counts[op.AsString()+" "+code.AsString()] = p.Count
 		below := 0
 		for _, bound := range p.Bounds {
@@ -187,6 +189,30 @@ func TestDurations(t *testing.T) {
 	}
 	require.Equal(t, map[string]uint64{"list ": 3, "get not_found": 1}, counts)
 	require.Len(t, all["agentmemory.operation.duration"].Data.(metricdata.Histogram[float64]).DataPoints, 4, "maintain and relay, tick and embed")
+}
+
+// Every instrument has a unit as the conventions write them, and a description of its own; one has a
+// name that is theirs.
+func TestUnitsAndDescriptions(t *testing.T) {
+	unit := regexp.MustCompile(`^(s|By|1|\{[a-z]+\})$`)
+	theirs, names, abouts := []string{}, map[string]bool{}, map[string]bool{}
+	look := sdkmetric.WithView(func(i sdkmetric.Instrument) (sdkmetric.Stream, bool) {
+		require.Regexp(t, unit, i.Unit, i.Name)
+		require.Regexp(t, `^[A-Z].{15,}\.$`, i.Description, i.Name)
+		require.False(t, names[i.Name] || abouts[i.Description], i.Name)
+		names[i.Name], abouts[i.Description] = true, true
+		if !strings.HasPrefix(i.Name, "agentmemory.") {
+			theirs = append(theirs, i.Name)
+		}
+		return sdkmetric.Stream{}, false
+	})
+	_, err := memoryotel.New(memoryotel.Config{MeterProvider: sdkmetric.NewMeterProvider(look, sdkmetric.WithReader(sdkmetric.NewManualReader()))})
+	require.NoError(t, err)
+	require.Equal(t, []string{"gen_ai.client.operation.duration"}, theirs)
+	for c := range telemetry.Waiting {
+		require.True(t, names["agentmemory."+c.String()], c)
+	}
+	require.Len(t, names, 2+int(telemetry.Waiting)+2+3, "durations, counts, conflicts and refused writes, gauges")
 }
 
 // What an operator asks about is counted: each thing once, though operations are within operations.

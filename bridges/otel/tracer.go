@@ -81,10 +81,10 @@ type operation struct {
 	genAI   bool   // whether the conventions have it
 	records telemetry.Count
 	write   bool
-	span    trace.SpanStartOption // its attributes
-	metric  []attribute.KeyValue  // those of its metrics
-	set     attribute.Set         // the same
-	store   metric.RecordOption   // those of a gauge
+	attrs   []attribute.KeyValue // of its span and its metrics
+	span    trace.SpanStartOption
+	set     attribute.Set
+	store   metric.RecordOption // the attributes of a gauge
 }
 
 func newOperation(op telemetry.Op, storeID string) operation {
@@ -94,14 +94,11 @@ func newOperation(op telemetry.Op, storeID string) operation {
 		store = append(store, attribute.String("gen_ai.memory.store.id", storeID))
 	}
 	span := append(slices.Clone(store), attribute.String("agentmemory.operation", op.String()))
-	o.metric = slices.Clone(span)
 	if name, ok := conventional[op]; ok {
 		o.name, o.genAI = name, true
 		span = append(span, attribute.String("gen_ai.operation.name", name))
-		// The conventions require a provider on the metric, and none on the span of a store in process.
-		o.metric = append(slices.Clone(span), attribute.String("gen_ai.provider.name", "agentmemory"))
 	}
-	o.span, o.set, o.store = trace.WithAttributes(span...), attribute.NewSet(o.metric...), metric.WithAttributes(store...)
+	o.attrs, o.span, o.set, o.store = span, trace.WithAttributes(span...), attribute.NewSet(slices.Clone(span)...), metric.WithAttributes(store...)
 	switch op {
 	case telemetry.Put, telemetry.Delete, telemetry.Rewrite, telemetry.Emit:
 		o.write = true

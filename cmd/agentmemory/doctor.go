@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,15 +42,7 @@ func (d *diagnosis) wrong(format string, args ...any) {
 	d.Wrong = append(d.Wrong, fmt.Sprintf(format, args...))
 }
 
-func (p *program) doctor(ctx context.Context, args *arguments) (err error) {
-	if err := args.take(0, 0); err != nil {
-		return err
-	}
-	at, err := p.open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, at.close()) }()
+func (p *program) doctor(ctx context.Context, at *place, _ []string) error {
 	d := &diagnosis{Wrong: []string{}, Purges: map[string]time.Time{}}
 	schema, damage, err := at.health(ctx)
 	if err != nil {
@@ -72,7 +63,7 @@ func (p *program) doctor(ctx context.Context, args *arguments) (err error) {
 
 // findDamage reads everything, tenant by tenant, and looks when each was purged.
 func (p *program) findDamage(ctx context.Context, at *place, d *diagnosis) error {
-	working := p.progress("reading records", 0)
+	working := p.progress("read", 0, "record", "records")
 	defer working.end()
 	for tenant, err := range at.bank.Tenants(ctx) {
 		if err != nil {
@@ -173,7 +164,7 @@ func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error
 		}
 	}
 	if !d.Oldest.IsZero() && at.bank.Now().Sub(d.Oldest) > stale {
-		d.wrong("%d events wait, the oldest since %s: a host with a sink has to call Bank.Keep", d.Waiting, d.Oldest.Format(time.RFC3339))
+		d.wrong("%s, the oldest since %s: a host with a sink has to call Bank.Keep", count(d.Waiting, "event waits", "events wait"), d.Oldest.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -193,7 +184,8 @@ func (p *program) findOverdue(ctx context.Context, at *place, d *diagnosis) erro
 		}
 	}
 	if d.Overdue > 0 {
-		d.wrong("%d commitments are due and nobody fires them, the first since %s: a host has to call Engine.Tick", d.Overdue, d.Since.Format(time.RFC3339))
+		d.wrong("%s due and no process fires them, the first since %s: a host has to call Engine.Tick",
+			count(d.Overdue, "commitment is", "commitments are"), d.Since.Format(time.RFC3339))
 	}
 	return nil
 }
@@ -204,7 +196,8 @@ func (p *program) diagnosed(d *diagnosis) error {
 			return err
 		}
 	} else {
-		fmt.Fprintf(p.out, "schema %d; %d tenants, %d records and %d documents were read\n", d.Schema, d.Tenants, d.Records, d.Documents)
+		fmt.Fprintf(p.out, "schema %d; read: %s, %s, %s\n", d.Schema, count(d.Tenants, "tenant", "tenants"),
+			count(d.Records, "record", "records"), count(d.Documents, "document", "documents"))
 		fmt.Fprintf(p.out, "undelivered events: %d", d.Waiting)
 		if !d.Oldest.IsZero() {
 			fmt.Fprintf(p.out, ", the oldest since %s", d.Oldest.Format(time.RFC3339))
@@ -215,13 +208,13 @@ func (p *program) diagnosed(d *diagnosis) error {
 				never++
 			}
 		}
-		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that nobody fires: %d\n", never, d.Overdue)
+		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\n", never, d.Overdue)
 		for _, w := range d.Wrong {
 			fmt.Fprintln(p.out, "wrong:", w)
 		}
 	}
 	if !d.OK {
-		return advice(fmt.Sprintf("%d things are wrong", len(d.Wrong)))
+		return advice(count(len(d.Wrong), "thing is wrong", "things are wrong"))
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		assert.Equal(t, 1, status)
 		assert.False(t, d.OK)
 		all := strings.Join(d.Wrong, "\n")
-		for _, word := range []string{"1 commitments are due", "1 events wait", "was last purged at"} {
+		for _, word := range []string{"1 commitment is due", "1 event waits", "was last purged at"} {
 			assert.Contains(t, all, word)
 		}
 		assert.Len(t, d.Wrong, 3)
@@ -87,18 +87,20 @@ func TestDoctorFindsADamagedRow(t *testing.T) {
 
 // Certifying touches nothing that is there, and leaves nothing behind, also if it is ended early.
 func TestCertifyTouchesNothing(t *testing.T) {
+	t.Setenv(isProgram, "1") // of the process that runs the kit
 	everywhere(t, func(t *testing.T, at []string) {
 		succeed(t, with(at, "-tenant", "acme"), "import", file(t, tea))
 		before := succeed(t, with(at, "-tenant", "acme"), "export")
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		if os.Getenv("AGENTMEMORY_LONG") != "1" {
-			t.Log("only the first stores of the kit: all take minutes, set AGENTMEMORY_LONG=1")
+			t.Log("only the first laws of the kit: all take minutes, set AGENTMEMORY_LONG=1")
 		}
 		var out bytes.Buffer
-		said := &stopping{stop: stop, left: 3}
-		p := &program{out: &out, err: said, rewrites: true}
-		status := p.main(ctx, with(at, "-json", "certify"))
+		said := &stopping{stop: stop, left: 1}
+		p := &program{out: &out, err: said}
+		status := p.main(ctx, with(at, "-json", "certify", "-short"))
+		assert.Regexp(t, `^law 1 of \d+: RECORD\n`, said.String())
 		if os.Getenv("AGENTMEMORY_LONG") == "1" {
 			assert.Zero(t, status, said.String())
 			assert.Contains(t, out.String(), `"level"`)
@@ -134,6 +136,31 @@ func (s *stopping) Write(text []byte) (int, error) {
 		s.stop()
 	}
 	return s.Buffer.Write(text)
+}
+
+// What the kit says is shown by its laws, with an estimate, and failures are kept.
+func TestFollow(t *testing.T) {
+	kit := `=== RUN   kit
+=== RUN   kit/record
+=== RUN   kit/record/one
+=== ATTR  kit/record/one law record
+=== RUN   kit/order
+=== RUN   kit/order/two
+    config.go:1: it is broken
+--- FAIL: kit (1s)
+    --- PASS: kit/record (0s)
+    --- FAIL: kit/order (1s)
+        --- FAIL: kit/order/two (1s)
+FAIL
+`
+	var said, failed bytes.Buffer
+	(&program{err: &said}).follow(strings.NewReader(kit), 2, 2, &failed)
+	assert.Equal(t, "law 1 of 2: record\nlaw 2 of 2: order\n", said.String())
+	assert.Equal(t, "    config.go:1: it is broken\n--- FAIL: kit (1s)\n    --- FAIL: kit/order (1s)\n        --- FAIL: kit/order/two (1s)\nFAIL\n", failed.String())
+	assert.Equal(t, ", about 3m0s left", left(time.Minute, 11, 40))
+	laws, cases, err := everyLaw(t.Context())
+	require.NoError(t, err)
+	assert.Greater(t, cases, laws)
 }
 
 // A backup that was copied over the file beside the old log is found to be damaged, with what to do.

@@ -12,36 +12,32 @@ import (
 // line is one entry of an export: the protocol's MemoryEntry, and beside it where it belongs and
 // whom it is about.
 type line struct {
-	Ref      string       `json:"ref"`
-	Subjects []string     `json:"subjects,omitempty"`
-	Entry    memory.Entry `json:"entry"`
+	Ref      string   `json:"ref"`
+	Subjects []string `json:"subjects,omitempty"`
+	Entry    entry    `json:"entry"`
 }
 
-func (p *program) export(ctx context.Context, args *arguments) (err error) {
-	only := args.String("ref", "", "export this `REF` only")
-	subject := args.String("subject", "", "export what is about this `SUBJECT` only")
-	if err := args.take(0, 0); err != nil {
-		return err
-	}
-	if *only != "" && *subject != "" {
+// entry has a name of its own, as line embeds one.
+type entry = memory.Entry
+
+// exported says what an export has: one ref, one subject, or everything.
+type exported struct{ ref, subject string }
+
+func (p *program) export(ctx context.Context, at *place, of exported) (err error) {
+	if of.ref != "" && of.subject != "" {
 		return misuse("say -ref or -subject")
 	}
-	at, err := p.openTenant(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, at.close()) }()
 	out := bufio.NewWriter(p.out)
-	working := p.progress("exported entries", 0)
+	working := p.progress("exported", 0, "entry", "entries")
 	write := func(ref string, e memory.Entry) error {
 		working.step()
 		return printJSON(out, line{Ref: ref, Subjects: e.Subjects, Entry: e})
 	}
 	switch {
-	case *subject != "":
-		err = at.exportSubject(ctx, p.tenant, *subject, write)
-	case *only != "":
-		err = at.exportRef(ctx, p.tenant, *only, write)
+	case of.subject != "":
+		err = at.exportSubject(ctx, p.tenant, of.subject, write)
+	case of.ref != "":
+		err = at.exportRef(ctx, p.tenant, of.ref, write)
 	default:
 		for ref, walkErr := range at.bank.Refs(ctx, p.tenant) {
 			if err = walkErr; err == nil {

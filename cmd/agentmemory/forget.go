@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -24,21 +23,11 @@ func locatedOf(all []driver.Located) []located {
 	return places
 }
 
-func (p *program) forget(ctx context.Context, args *arguments) (err error) {
-	yes := args.Bool("yes", false, "do not ask")
-	if err := args.take(1, 1); err != nil {
-		return err
+func (p *program) forget(ctx context.Context, at *place, subject string, yes bool) error {
+	if !yes && !p.asks {
+		return misuse("no terminal is there to ask on: say -yes")
 	}
-	if !*yes && !p.asks {
-		return misuse("nobody is there to ask: say -yes")
-	}
-	subject := args.Arg(0)
-	at, err := p.openTenant(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, at.close()) }()
-	if !*yes {
+	if !yes {
 		agreed, err := p.ask(ctx, at, subject)
 		if err != nil {
 			return err
@@ -54,7 +43,8 @@ func (p *program) forget(ctx context.Context, args *arguments) (err error) {
 	if p.json {
 		return printJSON(p.out, map[string]any{"erased": locatedOf(gone.Erased), "restored": locatedOf(gone.Restored), "documents": gone.Documents})
 	}
-	fmt.Fprintf(p.out, "%d entries erased, %d entries of others restored, %d documents of host text removed\n", len(gone.Erased), len(gone.Restored), gone.Documents)
+	fmt.Fprintf(p.out, "%s erased, %s of others restored, %s of host text removed\n", count(len(gone.Erased), "entry", "entries"),
+		count(len(gone.Restored), "entry", "entries"), count(gone.Documents, "document", "documents"))
 	for _, l := range gone.Erased {
 		fmt.Fprintf(p.out, "erased %q in %q\n", l.ID, l.Ref)
 	}
@@ -77,7 +67,8 @@ func (p *program) ask(ctx context.Context, at *place, subject string) (bool, err
 			documents++
 		}
 	}
-	fmt.Fprintf(p.err, "Erase %d entries and %d documents of tenant %q about %q for good? (yes/no) ", entries, documents, p.tenant, subject)
+	fmt.Fprintf(p.err, "Erase %s and %s of tenant %q about %q for good? (yes/no) ",
+		count(entries, "entry", "entries"), count(documents, "document", "documents"), p.tenant, subject)
 	answer, _ := bufio.NewReader(p.in).ReadString('\n')
 	return strings.TrimSpace(answer) == "yes", nil
 }

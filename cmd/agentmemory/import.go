@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,62 +10,54 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// maxLine bounds a line of an import.
-const maxLine = 16 << 20
-
-// imported tells what became of the lines of an import.
+// imported tells what became of the entries of an import.
 type imported struct {
-	Lines    int       `json:"lines"`
+	what     string    // that the numbers of Refused count
+	Entries  int       `json:"entries"`
 	Written  int       `json:"written"`
-	Present  int       `json:"present"` // by an earlier import of the line
-	Deleted  int       `json:"deleted"` // since an earlier import of the line, and left so
+	Present  int       `json:"present"` // by an earlier import
+	Deleted  int       `json:"deleted"` // since an earlier import, and left so
 	Expired  int       `json:"expired"`
 	Untagged int       `json:"untagged"` // written without the tags of a compaction
 	Refused  []refused `json:"refused"`
 }
 
-// refused is a line that memory does not take.
+// refused is an entry that memory does not take.
 type refused struct {
 	Line int         `json:"line"`
 	Code memory.Code `json:"code"`
 	Why  string      `json:"why"`
 }
 
-func (p *program) load(ctx context.Context, args *arguments) (err error) {
-	path := args.String("secrets", "", "a JSON `FILE` {\"id\": \"value\"} of what must never be stored, beside variables "+variable+"<ID>")
-	if err := args.take(1, 1); err != nil {
-		return err
-	}
+func (p *program) load(ctx context.Context, path, from, ref, secretsOf string) (err error) {
 	if p.tenant == "" {
 		return misuse("say whose memory: -tenant ID")
 	}
-	registry, err := secrets(*path, p.environ)
+	f, err := formatOf(from)
 	if err != nil {
 		return err
 	}
-	file, err := os.Open(args.Arg(0))
+	registry, err := secrets(secretsOf, p.environ, f.foreign)
+	if err != nil {
+		return err
+	}
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	var done imported
-	err = eachLine(file, func(n int, raw []byte) error {
-		done.Lines++
-		_, err := parseLine(n, raw)
-		return err
-	})
-	if err != nil {
+	done := imported{what: f.what, Refused: []refused{}}
+	if err := f.readFrom(file, func(int, line) error { done.Entries++; return nil }); err != nil {
 		return fmt.Errorf("%w; nothing was imported", err)
 	}
-	if done.Lines == 0 {
-		return advice("the file has no line; nothing was imported: name a file that export has written")
+	if done.Entries == 0 {
+		return advice("the file has no entry; nothing was imported: name a file that has " + f.about)
 	}
-	at, err := p.openTenant(ctx, true)
+	at, err := p.open(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -76,14 +66,17 @@ func (p *program) load(ctx context.Context, args *arguments) (err error) {
 	if err != nil {
 		return err
 	}
-	working := p.progress("imported lines", done.Lines)
-	same := map[[sha256.Size]byte]int{} // how often a line has come
-	err = eachLine(file, func(n int, raw []byte) error {
-		l, err := parseLine(n, raw)
+	working := p.progress("imported", done.Entries, "entry", "entries")
+	same := map[[sha256.Size]byte]int{} // how often an entry has come
+	err = f.readFrom(file, func(n int, l line) error {
+		if f.foreign {
+			l.Ref = ref
+		}
+		text, err := json.Marshal(l)
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(raw)
+		sum := sha256.Sum256(text)
 		same[sum]++
 		err = done.put(ctx, job, n, l, fmt.Sprintf("agentmemory-import:%s:%d", hex.EncodeToString(sum[:]), same[sum]))
 		working.step()
@@ -91,7 +84,7 @@ func (p *program) load(ctx context.Context, args *arguments) (err error) {
 	})
 	working.end()
 	if err != nil {
-		return fmt.Errorf("the import stopped after %d lines: %w; the same command goes on there", working.done, err)
+		return fmt.Errorf("the import stopped after %s: %w; the same command goes on there", count(working.done, "entry", "entries"), err)
 	}
 	if err := job.End(ctx); err != nil {
 		return err
@@ -99,7 +92,15 @@ func (p *program) load(ctx context.Context, args *arguments) (err error) {
 	return p.told(done)
 }
 
-// put writes one line, under a key by which the same line of the same file is known again.
+// readFrom reads a file from its beginning.
+func (f format) readFrom(file *os.File, each func(int, line) error) error {
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return advice("the import is read twice, so it must be a file and no pipe")
+	}
+	return f.read(file, each)
+}
+
+// put writes one entry, under a key by which the same entry of the same file is known again.
 func (done *imported) put(ctx context.Context, job *memory.Job, n int, l line, key string) error {
 	draft := memory.Draft{Content: l.Entry.Content, ExpiresAt: l.Entry.ExpiresAt, CreatedAt: l.Entry.CreatedAt, Subjects: l.Subjects, Key: key}
 	for _, tag := range l.Entry.Tags {
@@ -134,71 +135,24 @@ func (done *imported) put(ctx context.Context, job *memory.Job, n int, l line, k
 	return nil
 }
 
-// told prints what an import did. Lines that were refused are an error.
+// told prints what an import did. Entries that were refused are an error.
 func (p *program) told(done imported) error {
 	if p.json {
 		if err := printJSON(p.out, done); err != nil {
 			return err
 		}
 	} else {
-		fmt.Fprintf(p.out, "%d lines: %d written, %d were there already, %d deleted since, %d expired, %d refused\n",
-			done.Lines, done.Written, done.Present, done.Deleted, done.Expired, len(done.Refused))
+		fmt.Fprintf(p.out, "%s: %d written, %d there already, %d deleted since, %d expired, %d refused\n",
+			count(done.Entries, "entry", "entries"), done.Written, done.Present, done.Deleted, done.Expired, len(done.Refused))
 		if done.Untagged > 0 {
-			fmt.Fprintf(p.out, "%d were written without their tags of a compaction, which only a bank writes\n", done.Untagged)
+			fmt.Fprintf(p.out, "%s written without the tags of a compaction, which only a bank writes\n", count(done.Untagged, "was", "were"))
 		}
 		for _, r := range done.Refused {
-			fmt.Fprintf(p.out, "line %d: %s\n", r.Line, r.Why)
+			fmt.Fprintf(p.out, "%s %d: %s\n", done.what, r.Line, r.Why)
 		}
 	}
-	if len(done.Refused) > 0 {
-		return fmt.Errorf("%d lines were refused: mend them and import the file again", len(done.Refused))
+	if n := len(done.Refused); n > 0 {
+		return fmt.Errorf("%s refused: mend the file and import it again", count(n, "entry was", "entries were"))
 	}
 	return nil
-}
-
-// eachLine calls f with each line of a file that is not blank, from the file's beginning.
-func eachLine(file *os.File, f func(n int, raw []byte) error) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return advice("the import is read twice, so it must be a file and no pipe")
-	}
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, maxLine)
-	n := 0
-	for lines.Scan() {
-		n++
-		raw := bytes.TrimSpace(lines.Bytes())
-		if len(raw) == 0 {
-			continue
-		}
-		if err := f(n, raw); err != nil {
-			return err
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return fmt.Errorf("line %d is longer than %d bytes", n+1, maxLine)
-	}
-	return lines.Err()
-}
-
-// parseLine reads what export has written. Its errors hold nothing of the line.
-func parseLine(n int, raw []byte) (line, error) {
-	var read struct {
-		Ref      string   `json:"ref"`
-		Subjects []string `json:"subjects"`
-		Entry    *struct {
-			memory.Entry
-			Content *string `json:"content"`
-		} `json:"entry"`
-	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(&read)
-	if err == nil {
-		_, err = d.Token()
-	}
-	if !errors.Is(err, io.EOF) || !utf8.Valid(raw) || read.Ref == "" || read.Entry == nil || read.Entry.Content == nil {
-		return line{}, fmt.Errorf(`line %d is not {"ref": "…", "subjects": ["…"], "entry": {"content": "…", …}} as export writes it`, n)
-	}
-	read.Entry.Entry.Content = *read.Entry.Content
-	return line{Ref: read.Ref, Subjects: read.Subjects, Entry: read.Entry.Entry}, nil
 }

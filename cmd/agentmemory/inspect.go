@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -19,31 +17,20 @@ type counts struct {
 	Documents int            `json:"documents"`
 }
 
-func (p *program) inspect(ctx context.Context, args *arguments) (err error) {
-	if err := args.take(0, 2); err != nil {
-		return err
-	}
-	if args.NArg() > 0 && p.tenant == "" {
+func (p *program) inspect(ctx context.Context, at *place, args []string) error {
+	switch {
+	case p.tenant != "" && len(args) == 1:
+		return p.inspectRef(ctx, at, args[0])
+	case p.tenant != "":
+		return p.inspectTenant(ctx, at)
+	case len(args) == 1:
 		return misuse("say whose ref it is: -tenant ID")
 	}
-	at, err := p.open(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, at.close()) }()
-	switch {
-	case args.NArg() == 2:
-		return p.inspectEntry(ctx, at, args.Arg(0), args.Arg(1))
-	case args.NArg() == 1:
-		return p.inspectRef(ctx, at, args.Arg(0))
-	case p.tenant == "":
-		return p.inspectTenants(ctx, at)
-	}
-	return p.inspectTenant(ctx, at)
+	return p.inspectTenants(ctx, at)
 }
 
 func (p *program) inspectTenants(ctx context.Context, at *place) error {
-	working := p.progress("counting records", 0)
+	working := p.progress("counted", 0, "record", "records")
 	all := []counts{}
 	for tenant, err := range at.bank.Tenants(ctx) {
 		if err != nil {
@@ -70,14 +57,14 @@ func (p *program) inspectTenants(ctx context.Context, at *place) error {
 		return printJSON(p.out, map[string]any{"tenants": all})
 	}
 	for _, c := range all {
-		fmt.Fprintf(p.out, "%q: %d refs, %s, %d documents\n", c.Tenant, c.Refs, states(c.Entries), c.Documents)
+		fmt.Fprintf(p.out, "%q: %s, %s, %s\n", c.Tenant, count(c.Refs, "ref", "refs"), states(c.Entries), count(c.Documents, "document", "documents"))
 	}
-	fmt.Fprintf(p.out, "%d tenants\n", len(all))
+	fmt.Fprintln(p.out, count(len(all), "tenant", "tenants"))
 	return nil
 }
 
 func (p *program) inspectTenant(ctx context.Context, at *place) error {
-	working := p.progress("counting records", 0)
+	working := p.progress("counted", 0, "record", "records")
 	refs, err := at.countRefs(ctx, p.tenant, working)
 	if err != nil {
 		return err
@@ -91,9 +78,9 @@ func (p *program) inspectTenant(ctx context.Context, at *place) error {
 		if c.Ref == "" {
 			name = "of no ref"
 		}
-		fmt.Fprintf(p.out, "%s: %s, %d documents\n", name, states(c.Entries), c.Documents)
+		fmt.Fprintf(p.out, "%s: %s, %s\n", name, states(c.Entries), count(c.Documents, "document", "documents"))
 	}
-	fmt.Fprintf(p.out, "%d scopes\n", len(refs))
+	fmt.Fprintln(p.out, count(len(refs), "scope", "scopes"))
 	return nil
 }
 
@@ -180,63 +167,7 @@ func (p *program) inspectRef(ctx context.Context, at *place, ref string) error {
 		}
 	}
 	if !p.json {
-		fmt.Fprintf(p.out, "%d live entries\n", n)
-	}
-	return nil
-}
-
-// lineage is an entry with all that it was made of and that became of it.
-type lineage struct {
-	record
-	Head      string     `json:"head,omitempty"` // the live entry that has replaced it
-	Replaces  []string   `json:"replaces,omitempty"`
-	Derived   []string   `json:"derived,omitempty"`
-	Documents []document `json:"documents,omitempty"`
-}
-
-func (p *program) inspectEntry(ctx context.Context, at *place, ref, id string) error {
-	job, err := at.reader(p.tenant)
-	if err != nil {
-		return err
-	}
-	found := false
-	var l lineage
-	working := p.progress("reading records", 0)
-	err = at.walk(ctx, job, ref, func(r memory.Record) {
-		if r.Entry.ID == id {
-			l.record, found = recordOf(r, job.Now()), true
-		}
-		if r.For == id {
-			l.Replaces = append(l.Replaces, r.Entry.ID)
-		}
-		if slices.Contains(r.Entry.Sources, id) {
-			l.Derived = append(l.Derived, r.Entry.ID)
-		}
-		working.step()
-	}, func(d driver.Document) {
-		if slices.Contains(d.Of, id) {
-			l.Documents = append(l.Documents, documentOf(d))
-		}
-	})
-	working.end()
-	if err != nil {
-		return err
-	}
-	if !found {
-		return advice("there is no such entry: look for its id by inspect REF")
-	}
-	fates, err := at.bank.Fates(ctx, p.tenant, ref, id)
-	if err != nil {
-		return err
-	}
-	l.Head = fates[id].Head.ID
-	if p.json {
-		return printJSON(p.out, l)
-	}
-	l.text(p.out)
-	fmt.Fprintf(p.out, "    written by: %q\n    stands for it now: %q\n    replaces: %q\n    made from it: %q\n", l.RunID, l.Head, l.Replaces, l.Derived)
-	for _, d := range l.Documents {
-		d.text(p.out)
+		fmt.Fprintln(p.out, count(n, "live entry", "live entries"))
 	}
 	return nil
 }

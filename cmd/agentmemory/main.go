@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // program is one call of agentmemory.
@@ -24,22 +27,145 @@ type program struct {
 
 	db, postgres, tenant string
 	json                 bool
+	began                bool // a command has its arguments
 }
 
 // command is one of the things that the program does.
 type command struct {
-	name, args, about string
-	run               func(*program, context.Context, *arguments) error
+	name, args  string // those in brackets may be left out
+	about, more string
+	run         func(context.Context, []string) error
+	flags       func(*pflag.FlagSet)
 }
 
-var commands = []command{
-	{"inspect", "[REF [ID]]", "Shows tenants; of -tenant the refs with counts; of a ref the live entries; of an entry its lineage.", (*program).inspect},
-	{"export", "[-ref REF | -subject S]", "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", (*program).export},
-	{"import", "[-secrets FILE] FILE", "Writes the lines of an export into the tenant's memory. The same file again writes nothing twice.", (*program).load},
-	{"forget", "[-yes] SUBJECT", "Erases everything about a subject from every ref of the tenant, for good.", (*program).forget},
-	{"subject", "SUBJECT", "Shows everything about a subject: entries in any state, documents, commitments.", (*program).subject},
-	{"certify", "", "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.", (*program).certify},
-	{"doctor", "", "Looks for what is wrong with a store, and ends with the status 1 if there is something.", (*program).doctor},
+// commands are all commands, with their flags.
+func (p *program) commands() []command {
+	var of exported
+	var from, into, secrets string
+	var yes, short bool
+	var limit int
+	return []command{
+		{"inspect", "[REF]", "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
+			p.onStore(p.inspect), nil},
+		{"search", "REF QUESTION", "Shows the live entries of a ref that answer a question, best first, with the words that they match.", "",
+			p.onTenant(func(ctx context.Context, at *place, args []string) error {
+				return p.search(ctx, at, args[0], args[1], limit)
+			}),
+			func(f *pflag.FlagSet) { f.IntVar(&limit, "limit", 10, "how many entries at most") }},
+		{"why", "ENTRY", "Shows why an entry is there: who wrote it, what it was made of, and what would erase it.",
+			"ENTRY is the id of an entry of the tenant, in any state, as inspect prints it. Forgetting a subject of\nan entry erases it with all that was made of it; deleting it deletes what was merged into it.",
+			p.onTenant(p.why), nil},
+		{"diff", "TOKEN TOKEN", "Shows what changed between two tokens of runs: entries that were added, removed or replaced.",
+			"A token is what Run.Token gave a host. An entry is replaced if another one has its place at the second token.",
+			p.onTenant(p.diff), nil},
+		{"subject", "SUBJECT", "Shows everything about a subject: entries in any state, documents, commitments.", "",
+			p.onTenant(p.subject), nil},
+		{"export", "", "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", "",
+			p.onTenant(func(ctx context.Context, at *place, _ []string) error { return p.export(ctx, at, of) }),
+			func(f *pflag.FlagSet) {
+				f.StringVar(&of.ref, "ref", "", "this `REF` only")
+				f.StringVar(&of.subject, "subject", "", "what is about this `SUBJECT` only")
+			}},
+		{"import", "FILE", "Writes an export, of this program or of another memory, into the tenant's memory.",
+			"The same file again writes nothing twice. FILE is read whole before anything is written.\n\n" + aboutFormats(),
+			func(ctx context.Context, args []string) error { return p.load(ctx, args[0], from, into, secrets) },
+			func(f *pflag.FlagSet) {
+				f.StringVar(&from, "from", "agentmemory", "the `FORMAT` of FILE")
+				f.StringVar(&into, "ref", "assistant", "the `REF` for what comes from another memory; agentmemory-mcp reads this one")
+				f.StringVar(&secrets, "secrets", "", "a JSON `FILE` {\"id\": \"value\"} of what must never be stored, beside variables "+variable+"<ID>")
+			}},
+		{"forget", "SUBJECT", "Erases everything about a subject from every ref of the tenant, for good.", "",
+			p.onTenant(func(ctx context.Context, at *place, args []string) error { return p.forget(ctx, at, args[0], yes) }),
+			func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "do not ask") }},
+		{"certify", "", "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.",
+			"It takes minutes over SQLite and longer over PostgreSQL, and says which law it is at.",
+			func(ctx context.Context, _ []string) error { return p.certify(ctx, short) },
+			func(f *pflag.FlagSet) { f.BoolVar(&short, "short", false, "take a sample of what takes long") }},
+		{"doctor", "", "Looks for what is wrong with a store, and ends with the status 1 if there is something.", "",
+			p.onStore(p.doctor), nil},
+		{"version", "", "Shows the version of the program.", "",
+			func(context.Context, []string) error {
+				_, err := fmt.Fprintln(p.out, "agentmemory", version())
+				return err
+			}, nil},
+	}
+}
+
+// root makes the command line.
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "agentmemory",
+		Short: "Looks after what agents remember, in a SQLite file or in PostgreSQL.",
+		Long:  "Looks after what agents remember, in a SQLite file or in PostgreSQL, while hosts have it open.",
+		Example: `  agentmemory -db memory.db inspect
+  agentmemory -db memory.db -tenant acme inspect notes
+  agentmemory -db memory.db -tenant acme import -from mem0 memories.json`,
+		Version: version(), SilenceErrors: true, SilenceUsage: true, DisableFlagsInUseLine: true,
+	}
+	root.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return errors.New("there is no command")
+		}
+		said := fmt.Sprintf("there is no command %q", args[0])
+		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+			said += "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return errors.New(said)
+	}
+	root.RunE = func(*cobra.Command, []string) error { return nil } // Args lets nothing through
+	root.SuggestionsMinimumDistance = 2
+	f := root.PersistentFlags()
+	f.StringVar(&p.db, "db", "", "the SQLite `FILE` that holds the memory")
+	f.StringVar(&p.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it")
+	f.StringVar(&p.tenant, "tenant", "", "whose memory it is, by the tenant's `ID`")
+	f.BoolVar(&p.json, "json", false, "print one JSON document, or JSON Lines where entries are listed")
+	root.AddCommand(p.kitCommand())
+	for _, c := range p.commands() {
+		made := &cobra.Command{
+			Use: strings.TrimSpace(c.name + " " + c.args), Short: c.about, Long: strings.TrimSpace(c.about + "\n\n" + c.more),
+			DisableFlagsInUseLine: c.flags == nil,
+			Args: func(_ *cobra.Command, given []string) error {
+				most := len(strings.Fields(c.args))
+				if n := len(given); n > most || n < most-strings.Count(c.args, "[") {
+					return fmt.Errorf("%s takes %s and was given %s", c.name, cmp.Or(c.args, "nothing"), count(n, "argument", "arguments"))
+				}
+				return nil
+			},
+			RunE: func(made *cobra.Command, args []string) error {
+				p.began = true
+				return c.run(made.Context(), args)
+			},
+		}
+		if c.flags != nil {
+			c.flags(made.Flags())
+		}
+		if made.Flags().Lookup("from") == nil {
+			made.ValidArgsFunction = cobra.NoFileCompletions
+		} else if err := made.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(formatNames(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // there is the flag
+		}
+		root.AddCommand(made)
+	}
+	return root
+}
+
+// kitCommand is what certify calls.
+func (p *program) kitCommand() *cobra.Command {
+	kit := &cobra.Command{Use: "kit NAME CERTIFICATE", Hidden: true, Args: cobra.ExactArgs(2)}
+	short := kit.Flags().Bool("short", false, "")
+	kit.RunE = func(kit *cobra.Command, args []string) error {
+		p.began = true
+		return p.kit(kit.Context(), args[0], args[1], *short)
+	}
+	return kit
+}
+
+// version is that of the module that the program was built from.
+func version() string {
+	if built, ok := debug.ReadBuildInfo(); ok {
+		return built.Main.Version
+	}
+	return "(unknown)"
 }
 
 // misuse is a command line that makes no sense.
@@ -65,12 +191,17 @@ func main() {
 
 // main does what the command line says and returns the status of the process.
 func (p *program) main(ctx context.Context, args []string) int {
-	err := p.run(ctx, args)
+	root := p.root()
+	root.SetArgs(withTwoDashes(root, args))
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	at, err := root.ExecuteContextC(ctx)
 	switch wrong := misuse(""); {
-	case err == nil, errors.Is(err, flag.ErrHelp):
+	case err == nil:
 		return 0
-	case errors.As(err, &wrong):
-		fmt.Fprintf(p.err, "agentmemory: %s; see agentmemory -h\n", oneLine(err))
+	case !p.began, errors.As(err, &wrong):
+		fmt.Fprintf(p.err, "agentmemory: %s; see %s -h\n", oneLine(err), at.CommandPath())
 		return 2
 	default:
 		fmt.Fprintln(p.err, "agentmemory:", oneLine(err))
@@ -78,83 +209,30 @@ func (p *program) main(ctx context.Context, args []string) int {
 	}
 }
 
+// withTwoDashes writes -flag as --flag, as package flag and agentmemory-mcp take both.
+func withTwoDashes(root *cobra.Command, args []string) []string {
+	long := map[string]bool{"help": true, "version": true}
+	for _, c := range append(root.Commands(), root) {
+		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) { long[f.Name] = true })
+		}
+	}
+	written := make([]string, len(args))
+	copy(written, args)
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if name, ok := strings.CutPrefix(arg, "-"); ok {
+			if name, _, _ = strings.Cut(name, "="); long[name] {
+				written[i] = "-" + arg
+			}
+		}
+	}
+	return written
+}
+
 // oneLine is an error without line ends and control characters.
 func oneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
-}
-
-func (p *program) run(ctx context.Context, args []string) error {
-	flags := flag.NewFlagSet("agentmemory", flag.ContinueOnError)
-	flags.StringVar(&p.db, "db", "", "the SQLite `FILE` that holds the memory")
-	flags.StringVar(&p.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it")
-	flags.StringVar(&p.tenant, "tenant", "", "whose memory it is, by the tenant's `ID`")
-	flags.BoolVar(&p.json, "json", false, "print one JSON document, or JSON Lines where entries are listed")
-	rest := &arguments{FlagSet: flags}
-	usage := func() {
-		fmt.Fprintln(p.out, "agentmemory [-db FILE | -postgres DSN] [-tenant ID] [-json] COMMAND")
-		p.defaults(flags)
-		for _, c := range commands {
-			fmt.Fprintf(p.out, "  %s\n    \t%s\n", strings.TrimSpace(c.name+" "+c.args), c.about)
-		}
-		fmt.Fprintln(p.out, "agentmemory COMMAND -h tells of the flags of a command.")
-	}
-	if err := rest.parse(args, usage); err != nil {
-		return err
-	}
-	if flags.NArg() == 0 {
-		return misuse("there is no command")
-	}
-	for _, c := range commands {
-		if c.name != flags.Arg(0) {
-			continue
-		}
-		own := &arguments{FlagSet: flag.NewFlagSet(c.name, flag.ContinueOnError), rest: flags.Args()[1:]}
-		own.usage = func() {
-			fmt.Fprintf(p.out, "agentmemory [-db FILE | -postgres DSN] [-tenant ID] [-json] %s\n%s\n", strings.TrimSpace(c.name+" "+c.args), c.about)
-			p.defaults(own.FlagSet)
-		}
-		return c.run(p, ctx, own)
-	}
-	return misuse("there is no such command")
-}
-
-func (p *program) defaults(flags *flag.FlagSet) {
-	flags.SetOutput(p.out)
-	flags.PrintDefaults()
-	flags.SetOutput(io.Discard)
-}
-
-// arguments are what stands behind a command.
-type arguments struct {
-	*flag.FlagSet
-	rest  []string
-	usage func()
-}
-
-func (a *arguments) parse(args []string, usage func()) error {
-	a.SetOutput(io.Discard)
-	a.Usage = func() {}
-	err := a.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		usage()
-		return err
-	}
-	if err != nil {
-		return misuse(err.Error() + " (-db, -postgres, -tenant and -json stand before the command)")
-	}
-	return nil
-}
-
-// take parses the flags of a command, of which it has between least and most other arguments.
-func (a *arguments) take(least, most int) error {
-	if err := a.parse(a.rest, a.usage); err != nil {
-		return err
-	}
-	switch n := a.NArg(); {
-	case n < least:
-		return misuse(a.Name() + " needs an argument more")
-	case n > most:
-		return misuse(a.Name() + " has an argument too many (flags stand before the others)")
-	}
-	return nil
 }

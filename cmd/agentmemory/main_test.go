@@ -142,9 +142,9 @@ func TestImportAgainWritesNothingTwice(t *testing.T) {
 	everywhere(t, func(t *testing.T, at []string) {
 		acme := with(at, "-tenant", "acme", "-json")
 		first := parsed[imported](t, succeed(t, acme, "import", file(t, tea, train, train)))
-		assert.Equal(t, imported{Lines: 3, Written: 3, Refused: []refused{}}, normal(first))
+		assert.Equal(t, imported{Entries: 3, Written: 3, Refused: []refused{}}, normal(first))
 		again := parsed[imported](t, succeed(t, acme, "import", file(t, train, tea, train, "", train)))
-		assert.Equal(t, imported{Lines: 4, Written: 1, Present: 3, Refused: []refused{}}, normal(again), "one more of the same line is one more entry")
+		assert.Equal(t, imported{Entries: 4, Written: 1, Present: 3, Refused: []refused{}}, normal(again), "one more of the same line is one more entry")
 
 		exported := succeed(t, acme, "export")
 		assert.Equal(t, 4, strings.Count(exported, "\n"))
@@ -178,7 +178,7 @@ func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 		require.NotEmpty(t, id)
 		for _, tenant := range []string{"other", "ACME", "acme ", "acm%"} {
 			blind := with(at, "-tenant", tenant)
-			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"inspect", "notes", id}, {"export"}, {"export", "-ref", "notes"},
+			for _, args := range [][]string{{"inspect"}, {"inspect", "notes"}, {"search", "notes", "drink"}, {"why", id}, {"export"}, {"export", "-ref", "notes"},
 				{"export", "-subject", "user:ann"}, {"subject", "user:ann"}, {"forget", "-yes", "user:ann"}, {"doctor"}} {
 				for _, form := range [][]string{nil, {"-json"}} {
 					r := call(t, "", with(blind, form...), args...)
@@ -188,7 +188,7 @@ func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 				}
 			}
 		}
-		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "inspect", "notes", id), "tea", "nobody has erased it")
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "why", id), "tea", "nobody has erased it")
 	})
 }
 
@@ -232,7 +232,7 @@ func TestTTL_ExpiredLinesAreReported(t *testing.T) {
 	everywhere(t, func(t *testing.T, at []string) {
 		acme := with(at, "-tenant", "acme", "-json")
 		done := parsed[imported](t, succeed(t, acme, "import", file(t, expired, train, expired)))
-		assert.Equal(t, imported{Lines: 3, Written: 1, Expired: 2, Refused: []refused{}}, normal(done))
+		assert.Equal(t, imported{Entries: 3, Written: 1, Expired: 2, Refused: []refused{}}, normal(done))
 		assert.NotContains(t, succeed(t, acme, "inspect", "work"), "offer")
 		assert.NotContains(t, succeed(t, acme, "export"), "offer")
 	})
@@ -257,7 +257,7 @@ func TestM8_KilledImportIsCompletedAndNothingTwice(t *testing.T) {
 		require.NoError(t, cmd.Start())
 		told, err := bufio.NewReader(status).ReadString('\n')
 		require.NoError(t, err)
-		assert.Equal(t, "imported lines: 1000 of 2500\n", told)
+		assert.Equal(t, "imported 1000 of 2500 entries\n", told)
 		require.NoError(t, cmd.Process.Kill())
 		require.Error(t, cmd.Wait())
 
@@ -285,7 +285,7 @@ func TestForget(t *testing.T) {
 			r := call(t, answer, acme, "forget", "user:ann")
 			assert.Equal(t, 1, r.status)
 			assert.Contains(t, r.err, word)
-			assert.Contains(t, r.err, "Erase 1 entries")
+			assert.Contains(t, r.err, "Erase 1 entry and 0 documents")
 		}
 		assert.Equal(t, 2, call(t, "", acme, "forget", "user:ann").status, "nobody can be asked")
 		assert.Contains(t, succeed(t, acme, "export"), "tea")
@@ -330,16 +330,180 @@ func TestSubjectAndLineage(t *testing.T) {
 		assert.Equal(t, "Ann's file", all.Documents[0].Text)
 		require.Len(t, all.Commitments, 1)
 		assert.Equal(t, "armed", all.Commitments[0].State)
-		l := parsed[lineage](t, succeed(t, acme, "inspect", "notes", first.ID))
+		h := parsed[hit](t, succeed(t, acme, "search", "notes", "who drinks tea?"))
+		assert.Equal(t, merged.Entries[0].ID, h.Entry.ID)
+		assert.Equal(t, []string{"drink", "tea"}, h.Terms)
+		assert.Positive(t, h.Score)
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "search", "notes", "tea"), `matched: ["tea"], score`)
+		l := parsed[lineage](t, succeed(t, acme, "why", first.ID))
 		assert.Equal(t, "merged", l.State)
 		assert.Equal(t, merged.Entries[0].ID, l.Head)
 		assert.Equal(t, []string{merged.Entries[0].ID}, l.Derived)
-		l = parsed[lineage](t, succeed(t, acme, "inspect", "notes", merged.Entries[0].ID))
-		assert.Equal(t, []string{first.ID}, l.Replaces)
-		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "subject", "user:ann"), "2 entries, 1 documents, 1 commitments")
-		assert.Contains(t, succeed(t, at, "inspect"), `"acme": 1 refs, 1 live, 1 merged`)
+		l = parsed[lineage](t, succeed(t, acme, "why", merged.Entries[0].ID))
+		assert.Equal(t, []string{first.ID}, l.Merged)
+		assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "subject", "user:ann"), "2 entries, 1 document, 1 commitment")
+		assert.Contains(t, succeed(t, at, "inspect"), `"acme": 1 ref, 1 live, 1 merged`)
 		about := succeed(t, acme, "export", "-subject", "user:ann")
 		assert.Contains(t, about, "Ann drinks tea")
 		assert.NotContains(t, about, "Ann: tea", "what was merged is not brought back by an import")
 	})
+}
+
+// Why tells who wrote an entry, what it was made of, what it replaced, and what would erase it.
+func TestWhy(t *testing.T) {
+	everywhere(t, func(t *testing.T, at []string) {
+		host := open(t, at)
+		job, err := host.reader("acme")
+		require.NoError(t, err)
+		put := func(d memory.Draft) string {
+			e, err := job.Put(t.Context(), "notes", d)
+			require.NoError(t, err)
+			return e.ID
+		}
+		first, second := put(memory.Draft{Content: "Ann: tea", Subjects: []string{"user:ann"}}), put(memory.Draft{Content: "Ann: tea!"})
+		old := put(memory.Draft{Content: "Ann sits at table three"})
+		done, err := job.Rewrite(t.Context(), "notes", memory.Rewrite{
+			Derive: []memory.Derived{{Draft: memory.Draft{Content: "Ann drinks tea"}, Sources: []string{first, second}, Merges: []string{first, second}}}})
+		require.NoError(t, err)
+		made := done.Entries[0].ID
+		_, err = job.Rewrite(t.Context(), "notes", memory.Rewrite{Retire: []memory.Retire{{ID: old, State: memory.Superseded, For: made}}})
+		require.NoError(t, err)
+		done, err = job.Rewrite(t.Context(), "notes", memory.Rewrite{Derive: []memory.Derived{{Draft: memory.Draft{Content: "Of Ann"}, Sources: []string{made}}}})
+		require.NoError(t, err)
+		engine, err := commitment.New(host.bank, commitment.Config{
+			Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
+		require.NoError(t, err)
+		_, err = engine.Arm(t.Context(), job, commitment.Source{Ref: "notes", MemoryID: made}, commitment.Arm{At: host.bank.Now().Add(time.Hour)})
+		require.NoError(t, err)
+		require.NoError(t, host.close())
+
+		acme := with(at, "-tenant", "acme")
+		l := parsed[lineage](t, succeed(t, with(acme, "-json"), "why", made))
+		assert.Equal(t, []string{"notes", "live", job.ID(), made}, []string{l.Ref, l.State, l.RunID, l.Head})
+		assert.ElementsMatch(t, []string{first, second}, l.Sources)
+		assert.ElementsMatch(t, []string{first, second}, l.Merged)
+		assert.Equal(t, []string{old}, l.Superseded)
+		assert.Equal(t, []string{done.Entries[0].ID}, l.Derived)
+		assert.Equal(t, []string{"user:ann"}, l.Subjects)
+		require.Len(t, l.Commitments, 1)
+		text := succeed(t, acme, "why", made)
+		for _, part := range []string{"Ann drinks tea", `written by run: "` + job.ID(), "merged into it: [", `superseded by it: ["` + old, `erased by forgetting any of: ["user:ann"]`, "fired 0 times"} {
+			assert.Contains(t, text, part)
+		}
+		gone := parsed[lineage](t, succeed(t, with(acme, "-json"), "why", old))
+		assert.Equal(t, []string{"superseded", made, made}, []string{gone.State, gone.ReplacedBy, gone.Head})
+		for _, id := range []string{"nothing", "", strings.Repeat("x", 5000), made + " "} {
+			r := call(t, "", acme, "why", id)
+			assert.Equal(t, 1, r.status)
+			assert.Contains(t, r.err, "no such entry")
+		}
+	})
+}
+
+// Diff tells what two runs saw differently: nothing between a token and itself, and never live memory.
+func TestM7_Diff(t *testing.T) {
+	everywhere(t, func(t *testing.T, at []string) {
+		host := open(t, at)
+		runs := 0
+		token := func() string {
+			runs++
+			run, err := host.bank.Start(t.Context(), memory.RunConfig{ID: fmt.Sprint("run-", runs), Tenant: "acme", Redactor: redact.New(redact.Config{})})
+			require.NoError(t, err)
+			token, err := run.Token(t.Context())
+			require.NoError(t, err)
+			return string(token)
+		}
+		job, err := host.reader("acme")
+		require.NoError(t, err)
+		put := func(ref, content string) string {
+			e, err := job.Put(t.Context(), ref, memory.Draft{Content: content, Subjects: []string{"user:" + content}})
+			require.NoError(t, err)
+			return e.ID
+		}
+		empty := token()
+		kept, deleted, merged, again, old := put("a", "kept"), put("b", "deleted"), put("a", "tea"), put("a", "tea!"), put("b", "table three")
+		before := token()
+		_, err = job.Delete(t.Context(), "b", deleted)
+		require.NoError(t, err)
+		now := put("b", "table four")
+		_, err = job.Rewrite(t.Context(), "b", memory.Rewrite{Retire: []memory.Retire{{ID: old, State: memory.Superseded, For: now}}})
+		require.NoError(t, err)
+		done, err := job.Rewrite(t.Context(), "a", memory.Rewrite{
+			Derive: []memory.Derived{{Draft: memory.Draft{Content: "drinks tea"}, Sources: []string{merged, again}, Merges: []string{merged, again}}}})
+		require.NoError(t, err)
+		added := put("c", "added")
+		after := token()
+		put("a", "later")
+
+		acme := with(at, "-tenant", "acme")
+		compare := func(from, to string) (ids [3][]string) {
+			d := parsed[difference](t, succeed(t, with(acme, "-json"), "diff", from, to))
+			for _, l := range d.Added {
+				ids[0] = append(ids[0], l.Ref+l.Entry.ID)
+			}
+			for _, l := range d.Removed {
+				ids[1] = append(ids[1], l.Ref+l.Entry.ID)
+			}
+			for _, r := range d.Replaced {
+				ids[2] = append(ids[2], r.Ref+r.From.ID+r.To.ID)
+			}
+			return ids
+		}
+		for _, same := range []string{empty, before, after} {
+			assert.Equal(t, [3][]string{}, compare(same, same))
+		}
+		got := compare(before, after)
+		assert.Equal(t, []string{"c" + added}, got[0])
+		assert.Equal(t, []string{"b" + deleted}, got[1])
+		assert.ElementsMatch(t, []string{"b" + old + now, "a" + merged + done.Entries[0].ID, "a" + again + done.Entries[0].ID}, got[2])
+		got = compare(empty, before)
+		assert.ElementsMatch(t, []string{"a" + kept, "b" + deleted, "a" + merged, "a" + again, "b" + old}, got[0])
+		back := compare(before, empty)
+		assert.ElementsMatch(t, got[0], back[1], "the other way round")
+		text := succeed(t, acme, "diff", before, after)
+		assert.Contains(t, text, `- "b" `+deleted+` "deleted"`)
+		assert.Contains(t, text, "1 entry added, 1 removed, 3 replaced\n")
+		assert.NotContains(t, text, "later")
+
+		for _, args := range [][]string{{"", after}, {before, "no token"}, {before, after + "x"}} {
+			r := call(t, "", acme, append([]string{"diff"}, args...)...)
+			assert.Equal(t, 1, r.status, args)
+			assert.Contains(t, r.err, "token cannot be read")
+		}
+		r := call(t, "", with(at, "-tenant", "other"), "diff", before, after)
+		assert.Equal(t, 1, r.status)
+		assert.NotContains(t, r.out+r.err, "table")
+		_, err = host.bank.Forget(t.Context(), "acme", "user:table three")
+		require.NoError(t, err)
+		r = call(t, "", acme, "diff", before, after)
+		assert.Equal(t, 1, r.status)
+		assert.Equal(t, "agentmemory: not compared, since something in them was forgotten or purged: [\"b\"]\n", r.err)
+		assert.Contains(t, r.out, "1 entry added, 0 removed, 2 replaced\n", "other refs are compared")
+		require.NoError(t, host.close())
+	})
+}
+
+// A ref with more entries than a list may have is compared whole.
+func TestDiffOfManyPages(t *testing.T) {
+	at := []string{"-db", filepath.Join(t.TempDir(), "memory.db")}
+	host := open(t, at)
+	token := func(run string) string {
+		r, err := host.bank.Start(t.Context(), memory.RunConfig{ID: run, Tenant: "acme", Redactor: redact.New(redact.Config{})})
+		require.NoError(t, err)
+		token, err := r.Token(t.Context())
+		require.NoError(t, err)
+		return string(token)
+	}
+	const all = 2*memory.MaxListLimit + 3
+	before := token("first")
+	var m driver.Mutation
+	for n := range all {
+		m.Put = append(m.Put, driver.Placed{Scope: driver.Scope{Tenant: "acme", Ref: "notes"},
+			Entry: driver.Entry{ID: fmt.Sprint("mem_", n), Content: "x", CreatedAt: host.bank.Now(), RunID: "r"}})
+	}
+	_, err := host.Apply(t.Context(), "acme", m)
+	require.NoError(t, err)
+	after := token("second")
+	require.NoError(t, host.close())
+	assert.Contains(t, succeed(t, with(at, "-tenant", "acme"), "diff", before, after), fmt.Sprintf("%d entries added, 0 removed, 0 replaced\n", all))
 }

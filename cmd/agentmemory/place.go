@@ -17,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -51,18 +52,36 @@ func (p *program) open(ctx context.Context, make bool) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if at.bank, err = memory.New(at.store, memory.Config{}); err != nil {
+	ranker, err := recall.New(recall.Config{})
+	if err == nil {
+		at.bank, err = memory.New(at.store, memory.Config{Ranker: ranker})
+	}
+	if err != nil {
 		return nil, errors.Join(err, at.close())
 	}
 	return at, nil
 }
 
-// openTenant opens the store for a command that works on one tenant's memory.
-func (p *program) openTenant(ctx context.Context, make bool) (*place, error) {
-	if p.tenant == "" {
-		return nil, misuse("say whose memory: -tenant ID")
+// onStore runs a command on the store of the command line, which must be there.
+func (p *program) onStore(run func(context.Context, *place, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) (err error) {
+		at, err := p.open(ctx, false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, at.close()) }()
+		return run(ctx, at, args)
 	}
-	return p.open(ctx, make)
+}
+
+// onTenant runs a command on one tenant's memory.
+func (p *program) onTenant(run func(context.Context, *place, []string) error) func(context.Context, []string) error {
+	return func(ctx context.Context, args []string) error {
+		if p.tenant == "" {
+			return misuse("say whose memory: -tenant ID")
+		}
+		return p.onStore(run)(ctx, args)
+	}
 }
 
 func openFile(ctx context.Context, path string, make bool) (*place, error) {

@@ -15,26 +15,34 @@ import (
 // plainSteps is how often progress is told of where no line can be rewritten.
 const plainSteps = 1000
 
-// progress tells how far a long piece of work has come. It is safe for concurrent use.
-type progress struct {
-	p     *program
-	mu    sync.Mutex
-	ended bool
-	what  string
-	total int // 0 if it is not known
-	done  int
-	shown time.Time
+// count is a number of things in words.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n, " ", many)
 }
 
-func (p *program) progress(what string, total int) *progress {
-	return &progress{p: p, what: what, total: total}
+// progress tells how far a long piece of work has come. It is safe for concurrent use.
+type progress struct {
+	p               *program
+	mu              sync.Mutex
+	ended           bool
+	what, one, many string
+	total           int // 0 if it is not known
+	done            int
+	shown           time.Time
+}
+
+func (p *program) progress(what string, total int, one, many string) *progress {
+	return &progress{p: p, what: what, total: total, one: one, many: many}
 }
 
 func (g *progress) String() string {
 	if g.total > 0 {
-		return fmt.Sprintf("%s: %d of %d", g.what, g.done, g.total)
+		return fmt.Sprintf("%s %d of %s", g.what, g.done, count(g.total, g.one, g.many))
 	}
-	return fmt.Sprintf("%s: %d", g.what, g.done)
+	return g.what + " " + count(g.done, g.one, g.many)
 }
 
 // step tells that one more is done.
@@ -46,9 +54,16 @@ func (g *progress) step() {
 	case g.ended:
 	case g.p.rewrites && time.Since(g.shown) > 100*time.Millisecond:
 		g.shown = time.Now()
-		fmt.Fprint(g.p.err, "\r\x1b[K", g)
+		g.p.rewrite(g.String())
 	case !g.p.rewrites && g.done%plainSteps == 0:
 		fmt.Fprintln(g.p.err, g)
+	}
+}
+
+// rewrite shows a line in the place of the one before, on a terminal.
+func (p *program) rewrite(line string) {
+	if p.rewrites {
+		fmt.Fprint(p.err, "\r\x1b[K", line)
 	}
 }
 
@@ -56,9 +71,8 @@ func (g *progress) step() {
 func (g *progress) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ended = true
-	if !g.shown.IsZero() {
-		fmt.Fprint(g.p.err, "\r\x1b[K")
+	if g.ended = true; !g.shown.IsZero() {
+		g.p.rewrite("")
 	}
 }
 

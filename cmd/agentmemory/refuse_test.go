@@ -121,7 +121,7 @@ func TestHostileImportsWriteNothing(t *testing.T) {
 	r := call(t, "", at, "import", file(t, `{"ref":"r","entry":{"content":"`+strings.Repeat("x", 70000)+`"}}`,
 		`{"ref":"r","entry":{"content":"tomorrow","createdAt":"9000-01-01T00:00:00Z"}}`, tea))
 	assert.Equal(t, 1, r.status)
-	assert.Contains(t, r.out, "3 lines: 1 written, 0 were there already, 0 deleted since, 0 expired, 2 refused\nline 1: ")
+	assert.Contains(t, r.out, "3 entries: 1 written, 0 there already, 0 deleted since, 0 expired, 2 refused\nline 1: ")
 }
 
 func TestBadCommandLines(t *testing.T) {
@@ -130,7 +130,8 @@ func TestBadCommandLines(t *testing.T) {
 	for _, line := range []string{
 		"", "-db M", "-db M look", "inspect", "-db M -postgres x inspect", "-db M inspect notes", "-db M -tenant a inspect a b c", "-db M export",
 		"-db M -tenant a export -ref r -subject s", "-db M -tenant a import", "-db M import x", "-db M -tenant a forget", "-db M -tenant a forget s",
-		"-db M -tenant a forget s -yes", "-db M subject s", "-db M -tenant a subject", "certify", "-db M doctor x", "inspect -db M", "-nothing",
+		"-db M -tenant a forget s -no", "-db M subject s", "-db M -tenant a subject", "certify", "-db M doctor x", "inspect -bd M", "-nothing",
+		"-db M insepct", "-db M -tenant a import -from nowhere x", "-db M why x", "-db M -tenant a why", "-db M -tenant a diff x", "certify -db M x",
 	} {
 		r := call(t, "", nil, strings.Fields(strings.ReplaceAll(line, "M", db))...)
 		assert.Equal(t, 2, r.status, line)
@@ -143,10 +144,46 @@ func TestBadCommandLines(t *testing.T) {
 		assert.Equal(t, 1, r.status)
 		assert.NotContains(t, succeed(t, []string{"-db", db, "-tenant", "acme"}, "export"), "train")
 	}
-	for _, c := range commands {
-		assert.Contains(t, succeed(t, nil, c.name, "-h"), c.about)
+}
+
+// Every command has its help, also behind help, and a name that is written wrong is put right.
+func TestHelp(t *testing.T) {
+	whole := succeed(t, nil, "-h")
+	for _, c := range (&program{}).commands() {
+		for _, args := range [][]string{{c.name, "-h"}, {c.name, "--help"}, {"help", c.name}} {
+			help := succeed(t, nil, args...)
+			for _, text := range []string{c.about, c.more, "agentmemory " + c.name, "--db FILE", "--json"} {
+				assert.Contains(t, help, text, args)
+			}
+		}
+		assert.Contains(t, whole, c.about)
 	}
-	assert.Contains(t, succeed(t, nil, "-h"), "doctor")
+	for _, f := range formats {
+		assert.Contains(t, succeed(t, nil, "import", "-h"), f.about)
+	}
+	assert.Contains(t, call(t, "", nil, "insepct").err, `there is no command "insepct"; did you mean inspect?`)
+	assert.True(t, strings.HasPrefix(succeed(t, nil, "version"), "agentmemory "))
+	assert.Equal(t, "agentmemory version "+version()+"\n", succeed(t, nil, "-version"))
+	assert.Contains(t, succeed(t, nil, "completion", "bash"), "__complete")
+	assert.Contains(t, succeed(t, nil, "__complete", "import", "--from", ""), "mcp-memory")
+	assert.NotContains(t, succeed(t, nil, "__complete", "inspect", ""), "assistant")
+}
+
+// A flag has one dash or two and stands anywhere; what follows two dashes is none.
+func TestFlagsAnywhere(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "memory.db")
+	succeed(t, nil, "import", "--tenant=acme", file(t, tea), "-db", db)
+	for _, line := range []string{"-db M -tenant acme inspect notes", "inspect notes --db M --tenant acme", "--db=M inspect -tenant=acme notes"} {
+		assert.Contains(t, succeed(t, nil, strings.Fields(strings.ReplaceAll(line, "M", db))...), "tea", line)
+	}
+	assert.Contains(t, succeed(t, []string{"-db", db, "-tenant", "acme"}, "subject", "--", "-db"), "0 entries")
+	assert.Contains(t, succeed(t, []string{"-db", db, "-tenant", "acme", "-json"}, "subject", "--", "-db"), `"subject":"-db"`)
+}
+
+func TestCount(t *testing.T) {
+	for n, want := range map[int]string{0: "0 entries", 1: "1 entry", 2: "2 entries"} {
+		assert.Equal(t, want, count(n, "entry", "entries"))
+	}
 }
 
 // On a terminal one line is rewritten; elsewhere a line is printed now and then.
@@ -157,9 +194,9 @@ func TestProgress(t *testing.T) {
 	}
 	path := file(t, lines...)
 	at := []string{"-db", filepath.Join(t.TempDir(), "memory.db"), "-tenant", "acme"}
-	assert.Equal(t, "imported lines: 1000 of 2000\nimported lines: 2000 of 2000\n", call(t, "", at, "import", path).err)
+	assert.Equal(t, "imported 1000 of 2000 entries\nimported 2000 of 2000 entries\n", call(t, "", at, "import", path).err)
 	said := call(t, "somebody", at, "import", path).err
-	assert.True(t, strings.HasPrefix(said, "\r\x1b[Kimported lines: 1 of 2000"), said)
+	assert.True(t, strings.HasPrefix(said, "\r\x1b[Kimported 1 of 2000 entries"), said)
 	assert.True(t, strings.HasSuffix(said, "\r\x1b[K"), "the line is taken away")
 	assert.NotContains(t, said, "\n")
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -33,15 +34,10 @@ type scratchFile struct {
 
 func (f *scratchFile) Close() error { return f.db.Close() }
 
-func newScratchFiles(path string) (*scratchFiles, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(path), "agentmemory-certify-")
-	if err != nil {
-		return nil, fmt.Errorf("there is no room for scratch files beside the file of -db: %w", err)
-	}
-	return &scratchFiles{dir: dir}, nil
-}
+// scratchName is a new name of a directory, or the first part of one of a database.
+func scratchName() string { return "agentmemory_certify_" + strings.ToLower(rand.Text()) }
 
-func (s *scratchFiles) Close() error { return os.RemoveAll(s.dir) }
+func (s *scratchFiles) remove() error { return os.RemoveAll(s.dir) }
 
 // open leaves out the wait for the disk, which shows only when the power fails.
 func (s *scratchFiles) open(ctx context.Context, path string) (driver.Adapter, error) {
@@ -57,6 +53,9 @@ func (s *scratchFiles) fresh(ctx context.Context) (driver.Adapter, error) {
 	s.n++
 	path := filepath.Join(s.dir, fmt.Sprint(s.n))
 	s.mu.Unlock()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("there is no room for scratch files beside the file of -db: %w", err)
+	}
 	return s.open(ctx, path)
 }
 
@@ -83,12 +82,12 @@ func (s *scratchFiles) crashed(ctx context.Context, a driver.Adapter) (driver.Ad
 // make and drop them.
 type scratchDatabases struct {
 	admin *pgxpool.Pool
+	name  string
 	mu    sync.Mutex
 	all   []*scratchDatabase
 }
 
 type scratchDatabase struct {
-	name  string
 	pool  *pgxpool.Pool
 	users int
 }
@@ -107,7 +106,7 @@ func (s *scratchStore) Close() error {
 	return s.db.Close()
 }
 
-func newScratchDatabases(ctx context.Context, dsn string) (*scratchDatabases, error) {
+func newScratchDatabases(ctx context.Context, dsn, name string) (*scratchDatabases, error) {
 	admin, err := pgxpool.New(ctx, dsn)
 	if err != nil {
 		return nil, advice("-postgres is no connection string: it looks like postgres://user@host/database or host=… dbname=…")
@@ -116,7 +115,7 @@ func newScratchDatabases(ctx context.Context, dsn string) (*scratchDatabases, er
 		admin.Close()
 		return nil, fmt.Errorf("the database of -postgres does not answer: %w", err)
 	}
-	return &scratchDatabases{admin: admin}, nil
+	return &scratchDatabases{admin: admin, name: name}, nil
 }
 
 // fresh returns a store on a database that no store uses any more, emptied, or on a new one.
@@ -132,11 +131,11 @@ func (s *scratchDatabases) fresh(ctx context.Context) (driver.Adapter, error) {
 			return s.open(ctx, d)
 		}
 	}
-	name := "agentmemory_certify_" + strings.ToLower(rand.Text())
+	name := fmt.Sprint(s.name, "_", len(s.all))
 	if _, err := s.admin.Exec(ctx, "CREATE DATABASE "+name+" TEMPLATE template0 ENCODING 'UTF8'"); err != nil {
 		return nil, fmt.Errorf("no scratch database can be made: %w", err)
 	}
-	d := &scratchDatabase{name: name}
+	d := &scratchDatabase{}
 	s.all = append(s.all, d)
 	cfg := s.admin.Config()
 	cfg.ConnConfig.Database = name
@@ -170,18 +169,18 @@ func (s *scratchDatabases) crashed(ctx context.Context, a driver.Adapter) (drive
 	return s.reopened(ctx, a)
 }
 
-// Close drops the databases.
-func (s *scratchDatabases) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var failed []error
-	for _, d := range s.all {
-		if d.pool != nil {
-			d.pool.Close()
-		}
-		_, err := s.admin.Exec(context.Background(), "DROP DATABASE "+d.name)
-		failed = append(failed, err)
+// remove drops the databases, also those that a killed kit has open.
+func (s *scratchDatabases) remove() error {
+	defer s.admin.Close()
+	ctx := context.Background()
+	rows, err := s.admin.Query(ctx, "SELECT datname FROM pg_database WHERE starts_with(datname, $1)", s.name)
+	if err != nil {
+		return err
 	}
-	s.admin.Close()
-	return errors.Join(failed...)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range names {
+		_, dropErr := s.admin.Exec(ctx, "DROP DATABASE "+name+" WITH (FORCE)")
+		err = errors.Join(err, dropErr)
+	}
+	return err
 }

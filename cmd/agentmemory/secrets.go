@@ -12,8 +12,9 @@ import (
 const variable = "AGENTMEMORY_SECRET_"
 
 // secrets returns a registry of the secrets of a file, a JSON object of ids and values, and of the
-// environment. A value that cannot be covered ends the program: it would be stored.
-func secrets(path string, environ []string) (*redact.SecretRegistry, error) {
+// environment. It also finds secrets by their shape in what no bank has redacted. A value that
+// cannot be covered ends the program: it would be stored.
+func secrets(path string, environ []string, foreign bool) (*redact.SecretRegistry, error) {
 	values := map[string]string{}
 	if path != "" {
 		raw, err := os.ReadFile(path)
@@ -29,7 +30,7 @@ func secrets(path string, environ []string) (*redact.SecretRegistry, error) {
 			values[strings.ToLower(strings.TrimPrefix(name, variable))] = value
 		}
 	}
-	r := redact.New(redact.Config{})
+	r := redact.New(redact.Config{Shapes: foreign})
 	for id, value := range values {
 		if err := r.Register(id, []byte(value)); err != nil {
 			return nil, fmt.Errorf("a secret cannot be covered, so nothing was imported: %w", err)

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -30,19 +30,11 @@ type promise struct {
 	Fired    int       `json:"fired"`
 }
 
-func (p *program) subject(ctx context.Context, args *arguments) (err error) {
-	if err := args.take(1, 1); err != nil {
-		return err
-	}
-	at, err := p.openTenant(ctx, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, at.close()) }()
-	all := about{Subject: args.Arg(0), Entries: []record{}, Documents: []document{}, Commitments: []promise{}}
+func (p *program) subject(ctx context.Context, at *place, args []string) error {
+	all := about{Subject: args[0], Entries: []record{}, Documents: []document{}, Commitments: []promise{}}
 	of := map[located]bool{}
-	working := p.progress("reading what there is", 0)
-	for x, err := range at.bank.Export(ctx, p.tenant, args.Arg(0)) {
+	working := p.progress("read", 0, "thing", "things")
+	for x, err := range at.bank.Export(ctx, p.tenant, args[0]) {
 		if err != nil {
 			return err
 		}
@@ -54,20 +46,9 @@ func (p *program) subject(ctx context.Context, args *arguments) (err error) {
 		}
 		working.step()
 	}
-	engine, err := commitment.New(at.bank, commitment.Config{
-		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
-	})
-	if err != nil {
+	var err error
+	if all.Commitments, err = at.promises(ctx, p.tenant, func(l located) bool { return of[l] }, working); err != nil {
 		return err
-	}
-	for c, err := range engine.Commitments(ctx, p.tenant) {
-		if err != nil {
-			return err
-		}
-		if of[located{c.Ref, c.MemoryID}] {
-			all.Commitments = append(all.Commitments, promise{c.ID, c.Ref, c.MemoryID, string(c.State), c.ArmedAt, c.Due, c.Fired})
-		}
-		working.step()
 	}
 	working.end()
 	if p.json {
@@ -81,8 +62,34 @@ func (p *program) subject(ctx context.Context, args *arguments) (err error) {
 		d.text(p.out)
 	}
 	for _, c := range all.Commitments {
-		fmt.Fprintf(p.out, "commitment %q on %q in %q: %s, fired %d times\n", c.ID, c.MemoryID, c.Ref, c.State, c.Fired)
+		c.text(p.out)
 	}
-	fmt.Fprintf(p.out, "%d entries, %d documents, %d commitments\n", len(all.Entries), len(all.Documents), len(all.Commitments))
+	fmt.Fprintf(p.out, "%s, %s, %s\n", count(len(all.Entries), "entry", "entries"),
+		count(len(all.Documents), "document", "documents"), count(len(all.Commitments), "commitment", "commitments"))
 	return nil
+}
+
+// promises are the commitments of a tenant that rest on those entries.
+func (at *place) promises(ctx context.Context, tenant string, on func(located) bool, working *progress) ([]promise, error) {
+	engine, err := commitment.New(at.bank, commitment.Config{
+		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := []promise{}
+	for c, err := range engine.Commitments(ctx, tenant) {
+		if err != nil {
+			return nil, err
+		}
+		if on(located{c.Ref, c.MemoryID}) {
+			all = append(all, promise{c.ID, c.Ref, c.MemoryID, string(c.State), c.ArmedAt, c.Due, c.Fired})
+		}
+		working.step()
+	}
+	return all, nil
+}
+
+func (c promise) text(w io.Writer) {
+	fmt.Fprintf(w, "commitment %q on %q in %q: %s, fired %s\n", c.ID, c.MemoryID, c.Ref, c.State, count(c.Fired, "time", "times"))
 }

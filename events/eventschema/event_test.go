@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -164,7 +165,11 @@ func TestUnknownTypes(t *testing.T) {
 }
 
 func TestSchemasAreJSON(t *testing.T) {
-	for _, schema := range append([][]byte{eventschema.EventSchema()}, schemas()...) {
+	envelope, err := os.ReadFile("schemas/run-event.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, schema := range append([][]byte{envelope}, schemas()...) {
 		var doc struct {
 			Schema string `json:"$schema"`
 			Title  string
@@ -174,7 +179,7 @@ func TestSchemasAreJSON(t *testing.T) {
 		}
 		schema[0] = 'x' // the caller's copy
 	}
-	if eventschema.EventSchema()[0] != '{' || eventschema.Schema(types[0])[0] != '{' {
+	if eventschema.Schema(types[0])[0] != '{' {
 		t.Error("a schema can be changed from outside")
 	}
 }

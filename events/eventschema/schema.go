@@ -21,10 +21,6 @@ func Schema(t events.Type) []byte {
 	return read(string(t))
 }
 
-// EventSchema returns the JSON Schema of a run event, the envelope of a payload. Two
-// rules stand beside it in code: see [ValidateEvent].
-func EventSchema() []byte { return read(envelope) }
-
 func read(name string) []byte {
 	data, err := files.ReadFile("schemas/" + name + ".json")
 	if err != nil {
@@ -47,7 +43,7 @@ func Validate(t events.Type, raw []byte) error {
 	return validate(string(t), t, doc)
 }
 
-// ValidateEvent checks a run event (RunEventDoc): the envelope, and the payload too
+// ValidateEvent checks a run event (RunEventDoc), as the test of a host does with its log: the envelope, and the payload too
 // where its type has a schema. A payload of another type may be anything, for
 // readers ignore those. Beyond the schema, the first segment of the type is none of
 // openwop, core, community, vendor, private and local.

@@ -27,6 +27,9 @@ func (h *host) advertise(store driver.Adapter) error {
 		"agents":     map[string]any{"manifestRuntime": map[string]any{"supported": true}},
 		"scheduling": map[string]any{"supported": true, "delayed": true, "cron": true},
 		"workspace":  h.files.Limits(),
+		"secrets": map[string]any{
+			"supported": true, "scopes": []string{"run"}, "resolution": "host-managed", "runSecrets": map[string]any{"maxEntries": wire.MaxRunSecrets},
+		},
 	})
 	if err != nil {
 		return err
@@ -59,12 +62,8 @@ func (h *host) advertise(store driver.Adapter) error {
 
 // getDiscovery answers with what the host may claim, and which versions it speaks.
 func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
-	document, err := json.Marshal(a.model)
+	root, err := a.Discovery(a.model)
 	if err != nil {
-		return err
-	}
-	var root map[string]any
-	if err := json.Unmarshal(document, &root); err != nil {
 		return err
 	}
 	root["protocolVersions"] = []string{wire.V1.String(), wire.V2.String()}
@@ -75,19 +74,14 @@ func (a *api) getDiscovery(w http.ResponseWriter, r *http.Request) error {
 			root["conformance"] = map[string]any{"seamsProfile": "openwop-conformance-seams-v2"}
 		}
 	}
-	if document, err = json.Marshal(root); err == nil {
-		document, err = a.Discovery(document)
-	}
-	if err == nil {
-		wire.ReplyTagged(w, r, document)
-	}
-	return err
+	return wire.ReplyTagged(w, r, root)
 }
 
-// getEffectSeams lists by what a run could reach the outside: by nothing.
+// getEffectSeams lists by what a run reaches the outside: by its memory, which a replay does not write.
 func (a *api) getEffectSeams(w http.ResponseWriter, _ *http.Request, _ string) error {
 	build := map[string]any{"kind": "commit", "id": "unknown"} // a real host says which it was built from
+	put := map[string]any{"seam": "memory.put", "kind": "storage", "guarded": true, "guardedBy": "memory.Replay"}
 	return wire.Reply(w, http.StatusOK, map[string]any{
-		"manifestVersion": "1", "host": map[string]any{"name": "agentmemory-example", "build": build}, "seams": []any{},
+		"manifestVersion": "1", "host": map[string]any{"name": "agentmemory-example", "build": build}, "seams": []any{put},
 	})
 }

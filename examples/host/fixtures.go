@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -16,6 +20,31 @@ func redaction(ctx context.Context, x *execution) error {
 	back, err := x.Memory().Get(ctx, homeRef, e.ID)
 	x.doc.Variables["memoryReadback"] = back
 	return err
+}
+
+const (
+	witnessFixture = "openwop-secrets-run-witness"
+	// runRef begins the refs of a run's own secrets (RFC 0229).
+	runRef = "run:"
+)
+
+// witness tells whether a secret came with the run as it was sent, by a digest that the caller has.
+func witness(ctx context.Context, x *execution) error {
+	ref, _ := x.doc.Inputs["ref"].(string)
+	name, ofRun := strings.CutPrefix(ref, runRef)
+	secret, found := x.secrets[name]
+	var err *wire.Error
+	switch {
+	case !ofRun:
+		err = &wire.Error{Kind: wire.CodeCredentialForbidden, Message: "only a secret of the run is witnessed"}
+	case !found:
+		err = &wire.Error{Kind: wire.CodeCredentialNotFound, Message: "the run has no such secret"}
+	default:
+		sum := sha256.Sum256([]byte(secret))
+		x.doc.Variables["witness"] = map[string]any{"matched": x.doc.Inputs["expectedSha256"] == hex.EncodeToString(sum[:])}
+		return nil
+	}
+	return errors.Join(err, x.Emit(ctx, event("node.failed", map[string]any{"nodeId": "witness", "error": wire.FailureOf(err)})))
 }
 
 func expiry(ctx context.Context, x *execution) error {

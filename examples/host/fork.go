@@ -25,25 +25,25 @@ func (h *host) recorded(ctx context.Context, tenant, id string) ([]events.RunEve
 
 // fork repeats a run (mode replay), which writes nothing and emits the recorded events of memory
 // again, or starts another from where it started (mode branch).
-func (h *host) fork(ctx context.Context, tenant string, source *runDoc, fromSeq int64, mode string) (*runDoc, error) {
-	recorded, err := h.recorded(ctx, tenant, source.RunID)
+func (a *api) fork(ctx context.Context, tenant string, source *runDoc, fromSeq int64, mode string) (*runDoc, error) {
+	recorded, err := a.recorded(ctx, tenant, source.RunID)
 	if err != nil {
 		return nil, err
 	}
-	if fromSeq < 0 || fromSeq > int64(len(recorded)) {
+	if fromSeq > int64(len(recorded)) {
 		return nil, &wire.Error{Kind: wire.CodeInvalidFromSeq, Message: "the run's log does not reach so far",
 			Details: map[string]any{"fromSeq": fromSeq, "maxSeq": len(recorded) - 1}}
 	}
 	if source.Start == "" {
 		return nil, wire.Invalid("runId", "this run has no view of its own: fork the run that it repeats")
 	}
-	reason, err := h.bank.CheckToken(ctx, tenant, source.Start, source.Refs...)
+	reason, err := a.bank.CheckToken(ctx, tenant, source.Start, source.Refs...)
 	if err != nil {
 		return nil, err
 	}
 	if reason != "" {
 		return nil, &wire.Error{Kind: memory.CodeSnapshotUnavailable, Message: "memory as the run saw it is no longer available",
-			Details: map[string]any{"fromSeq": fromSeq, "sourceRunId": source.RunID, "reason": "retention_expired", "cause": reason}}
+			Details: map[string]any{"fromSeq": fromSeq, "sourceRunId": a.RunID(tenant, source.RunID), "reason": "retention_expired", "cause": reason}}
 	}
 	b := beginning{workflow: source.WorkflowID, inputs: source.Inputs, options: source.RunOptions, source: source}
 	if mode == "replay" {
@@ -51,16 +51,21 @@ func (h *host) fork(ctx context.Context, tenant string, source *runDoc, fromSeq 
 	} else {
 		b.memory.Resume = source.Start
 	}
-	return h.start(ctx, tenant, b)
+	return a.start(ctx, tenant, b)
 }
 
 // queue starts the runs of commitments. The run's id is made from the firing's key, so that the same
 // firing is the same run however often it is tried.
 type queue struct{ *host }
 
+// runID makes the id of a run from what is the same each time that it is asked for.
+func runID(of, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "run-" + of + "-" + hex.EncodeToString(sum[:16])
+}
+
 func (q queue) Enqueue(ctx context.Context, f commitment.Firing) (string, error) {
-	sum := sha256.Sum256([]byte(f.Key))
-	doc, err := q.start(ctx, f.Tenant, beginning{id: "run-" + hex.EncodeToString(sum[:16]), workflow: "host.sample.reminder"})
+	doc, err := q.start(ctx, f.Tenant, beginning{id: runID("firing", f.Key), workflow: "host.sample.reminder"})
 	if err != nil {
 		return "", err
 	}

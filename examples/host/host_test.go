@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,10 +139,17 @@ func TestDiscovery(t *testing.T) {
 	assert.True(t, doc.Memory.Supported && doc.Memory.Writable)
 	for name := range workflows {
 		assert.Contains(t, doc.Fixtures, name)
+	}
+	for _, name := range unaided() {
 		assert.Equal(t, "completed", s.run("a", name)["status"], "what is advertised runs")
 	}
 	holds, why := s.host.model.Profile()
 	assert.True(t, holds, why)
+}
+
+// unaided are the workflows that need no inputs.
+func unaided() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(workflows)), func(name string) bool { return name == witnessFixture })
 }
 
 func TestAgents(t *testing.T) {
@@ -194,7 +204,7 @@ func TestFixtures(t *testing.T) {
 // validates, and holds no word of any entry.
 func TestE1_LogsAreCompleteAndHoldNoContent(t *testing.T) {
 	s := serve(t, options{})
-	for name := range workflows {
+	for _, name := range unaided() {
 		run := s.run("a", name)
 		all := s.events("a", run["runId"])
 		require.GreaterOrEqual(t, len(all), 3, name)
@@ -217,7 +227,7 @@ func TestE1_LogsAreCompleteAndHoldNoContent(t *testing.T) {
 
 func TestM7_ForkReplaysTheRun(t *testing.T) {
 	s := serve(t, options{expiredRun: "old"})
-	for name := range workflows {
+	for _, name := range unaided() {
 		source := s.run("a", name)
 		s.run("a", "conformance-noop") // memory goes on
 		id := source["runId"].(string)
@@ -263,6 +273,25 @@ func TestM1_TenantsShareNothing(t *testing.T) {
 	}
 }
 
+// Requests with one key at the same moment are one run.
+func TestOneKeyIsOneRun(t *testing.T) {
+	s := serve(t, options{})
+	var clients sync.WaitGroup
+	answers := make([]string, 8)
+	for i := range answers {
+		clients.Go(func() {
+			w := s.do("a", "POST", "/v1/runs", `{"workflowId":"conformance-noop"}`, "Idempotency-Key", "one-key-of-eight-clients")
+			assert.Equal(t, 201, w.Code)
+			answers[i] = w.Body.String()
+		})
+	}
+	clients.Wait()
+	require.Len(t, slices.Compact(answers), 1)
+	ids := s.runs(tenantA)
+	require.Len(t, ids, 1)
+	assert.Len(t, s.events("a", ids[0]), 3)
+}
+
 // What the seams serve is the contract's; without them there is none.
 func TestSeamsAreClosed(t *testing.T) {
 	closed := serve(t, options{})
@@ -295,6 +324,8 @@ func TestEventStream(t *testing.T) {
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 0\nevent: run.started\n"))
 	w = s.do("a", "GET", "/v1/runs/"+id+"/events", "", "Accept", "text/event-stream", "Last-Event-ID", "1")
 	assert.True(t, strings.HasPrefix(w.Body.String(), "id: 2\nevent: run.completed\n"), w.Body)
+	snapshot := s.do("a", "GET", "/v1/runs/"+id, "")
+	assert.Equal(t, 304, s.do("a", "GET", "/v1/runs/"+id, "", "If-None-Match", snapshot.Header().Get("ETag")).Code, "a snapshot is not sent twice")
 	for _, path := range []string{"/v1/runs/none/events", "/v1/runs/none/events?fromSeq=5"} {
 		for _, accept := range []string{"text/event-stream", "application/json"} {
 			assert.Equal(t, 404, s.do("a", "GET", path, "", "Accept", accept).Code)
@@ -342,5 +373,5 @@ func TestPage(t *testing.T) {
 	s.ok(404, "b", "GET", "/inspector/events?run="+run, "")
 	s.ok(404, "b", "GET", "/inspector/view?ref="+url.QueryEscape(homeRef)+"&run="+run, "")
 	s.ok(401, "", "GET", "/inspector/refs", "")
-	s.ok(405, "a", "POST", "/inspector/refs", "{}")
+	s.ok(404, "a", "POST", "/inspector/refs", "{}")
 }

@@ -130,9 +130,9 @@ func manyClients(t *testing.T, o options) {
 func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) { everywhere(t, killedHost) }
 
 func killedHost(t *testing.T, o options) {
-	rounds := 2
+	clients, rounds, calls := 8, 2, int64(60)
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		rounds = 30
+		clients, rounds, calls = 200, 10, 300
 	}
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // run to token
@@ -140,7 +140,7 @@ func killedHost(t *testing.T, o options) {
 		p := spawn(t, o)
 		var wg sync.WaitGroup
 		var n atomic.Int64
-		for client := range 8 {
+		for client := range clients {
 			wg.Go(func() {
 				token := []string{"a", "b"}[client%2]
 				for {
@@ -154,7 +154,7 @@ func killedHost(t *testing.T, o options) {
 					mu.Lock()
 					acknowledged[out["runId"].(string)] = token
 					mu.Unlock()
-					if n.Add(1) == 60 {
+					if n.Add(1) == calls {
 						p.cmd.Process.Kill()
 					}
 				}

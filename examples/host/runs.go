@@ -23,6 +23,8 @@ type runDoc struct {
 	Start memory.Token `json:"startToken,omitempty"`
 	End   memory.Token `json:"endToken,omitempty"`
 	Refs  []string     `json:"refs,omitempty"`
+	// Request is the digest of the request that began it.
+	Request string `json:"request,omitempty"`
 }
 
 const runKind = "host/run"
@@ -51,6 +53,7 @@ const nodeID = "sample"
 // beginning is what a run begins with. The id is made unless one is given.
 type beginning struct {
 	id, workflow string
+	request      string // see runDoc
 	inputs       map[string]any
 	options      wire.RunOptions
 	secrets      map[string]string // the run's own: kept nowhere, and gone when it ends (RFC 0229)
@@ -58,8 +61,8 @@ type beginning struct {
 	source       *runDoc           // of a fork
 }
 
-// start runs a workflow from its start to its terminal event. A run of the id that is there already is
-// returned as it is.
+// start runs a workflow from its start to its terminal event. A run of the id that is there already, or
+// was begun at the same moment, is returned as it is.
 func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, error) {
 	work, ok := workflows[b.workflow]
 	if !ok {
@@ -81,7 +84,7 @@ func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, 
 	if err != nil {
 		return nil, err
 	}
-	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{Run: wire.Run{
+	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{Request: b.request, Run: wire.Run{
 		RunID: b.id, WorkflowID: b.workflow, Status: "running", Inputs: b.inputs, RunOptions: b.options, StartedAt: h.bank.Now(),
 		Agent: map[string]string{"agentId": assistant, "memoryRef": homeRef}, Variables: map[string]any{},
 	}}}
@@ -92,7 +95,10 @@ func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, 
 		x.doc.StartedAt = b.source.StartedAt // the workflow's own time
 	}
 	if err := h.save(ctx, tenant, x.doc, x.secrets); err != nil { // so that recover finds it
-		return nil, errors.Join(err, run.Abort(context.WithoutCancel(ctx)))
+		if err = errors.Join(err, run.Abort(context.WithoutCancel(ctx))); errors.Is(err, memory.ErrConflict) {
+			return h.find(ctx, tenant, b.id)
+		}
+		return nil, err
 	}
 	return x.doc, x.finish(context.WithoutCancel(ctx), x.work(ctx, work))
 }
@@ -156,7 +162,8 @@ func event(t events.Type, payload map[string]any) events.Record {
 	return events.Record{Payload: events.HostPayload{Type: t, JSON: raw}}
 }
 
-// save keeps a run's document, without the secrets of its tenant and of the run.
+// save keeps a run's document, without the secrets of its tenant and of the run. One that is there
+// already does not begin again: memory.ErrConflict.
 func (h *host) save(ctx context.Context, tenant string, doc *runDoc, ofRun map[string]string) error {
 	value, err := json.Marshal(doc)
 	if err != nil {
@@ -172,6 +179,9 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc, ofRun map[s
 			return memory.ErrSecretLeakage // what is around the texts would be changed
 		}
 		d, err := job.Document(ctx, "", runKind, doc.RunID)
+		if err == nil && d.Rev > 0 && doc.Status == "running" {
+			err = memory.ErrConflict
+		}
 		if err != nil {
 			return err
 		}

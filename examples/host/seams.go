@@ -1,20 +1,24 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/bridges/dates"
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/proposal"
 	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
@@ -35,6 +39,8 @@ func (a *api) addSeams() {
 	seam("POST "+a.Path("/test/memory/compact"), a.seamCompact)
 	seam("POST "+a.Path("/test/proposals"), a.seamPropose)
 	seam("GET "+a.Path("/memory/{ref}"), a.seamList)
+	seam("POST "+a.Seam("/workspace/op"), a.seamFiles)
+	seam("POST "+a.Seam("/scheduling/tick"), a.seamTick)
 }
 
 // conformanceRef is a corpus that has duplicates before anybody calls.
@@ -81,14 +87,15 @@ func (h *host) inTurn(ctx context.Context, tenant, name string, f func(*memory.J
 	}
 }
 
-// announced is the payload of a type among the events of a pass, as a client sees it.
+// announced is the payload of a type among the events of a pass, as a client sees it. A pass over
+// entries that hold no word announces nothing.
 func (a *api) announced(tenant string, recs []events.Record, t events.Type) (json.RawMessage, error) {
 	for i := len(recs) - 1; i >= 0; i-- {
 		if recs[i].Payload.EventType() == t {
 			return a.Payload(tenant, recs[i].Payload)
 		}
 	}
-	return nil, memory.ErrInternal
+	return nil, wire.Invalid("memoryRef", "there is nothing in it to condense")
 }
 
 // canaries are two texts of one secret, which is redacted when they are stored.
@@ -249,7 +256,7 @@ func (a *api) seamDistill(w http.ResponseWriter, r *http.Request, tenant string)
 		if err != nil {
 			return err
 		}
-		out["archiveChecksum"], out["indexUpdated"] = done.Archive.String(), done.IndexUpdated
+		out["archiveChecksum"], out["indexUpdated"] = done.Archive, done.IndexUpdated
 		if out["event"], err = a.announced(tenant, done.Events, events.TypeMemoryCompacted); err != nil {
 			return err
 		}
@@ -326,6 +333,61 @@ func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) er
 	return wire.Reply(w, http.StatusOK, out)
 }
 
+// fired counts the runs of firings by their keys.
+type fired map[string]bool
+
+func (runs fired) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
+	runs[f.Key] = true
+	return runID("firing", f.Key), nil
+}
+
+// seamTick lets a schedule of every minute fire, by a clock of its own over memory that ends with the
+// answer, after the ticks that were missed.
+func (a *api) seamTick(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
+		Scenario    string `json:"scenario"`
+		MissedTicks int    `json:"missedTicks"`
+	}
+	if err := wire.Read(r, 0, &asked); err != nil {
+		return err
+	}
+	if asked.Scenario != "single-tick" && asked.Scenario != "missed-window" || asked.MissedTicks < 0 || asked.MissedTicks > 1000 {
+		return wire.Invalid("scenario", "it is neither single-tick nor missed-window with up to 1000 missedTicks")
+	}
+	ctx, now, runs := r.Context(), a.bank.Now(), fired{}
+	bank, err := memory.New(inmem.New(), memory.Config{Now: func() time.Time { return now }})
+	if err != nil {
+		return err
+	}
+	secrets := func(context.Context, string) (memory.Redactor, error) { return newVault(nil) }
+	engine, err := commitment.New(bank, commitment.Config{Redactor: secrets, Schedule: dates.Cron, Enqueuer: runs})
+	if err != nil {
+		return err
+	}
+	vault, err := newVault(nil)
+	if err != nil {
+		return err
+	}
+	err = bank.Pass(ctx, memory.JobConfig{ID: "arm", Tenant: tenant, Redactor: vault}, func(job *memory.Job) error {
+		e, err := job.Put(ctx, conformanceRef, memory.Draft{Content: "Look at the tickets."})
+		if err != nil {
+			return err
+		}
+		_, err = engine.Arm(ctx, job, commitment.Source{Ref: conformanceRef, MemoryID: e.ID}, commitment.Arm{Spec: "* * * * *"})
+		return err
+	})
+	now = now.Add(time.Duration(1+asked.MissedTicks) * time.Minute)
+	for range 3 { // a second look fires nothing more
+		if err == nil {
+			_, err = engine.Tick(ctx)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return wire.Reply(w, http.StatusOK, map[string]int{"runsFired": len(runs)})
+}
+
 // firings are the events of a commitment's last firing, from the log of the pass that made it.
 func (h *host) firings(ctx context.Context, armed commitment.Commitment) (fired []events.Record, err error) {
 	for c, err := range h.commitments.Commitments(ctx, armed.Tenant) {
@@ -390,9 +452,6 @@ func (a *api) seamCompact(w http.ResponseWriter, r *http.Request, tenant string)
 	out := map[string]any{"type": a.EventType(events.TypeMemoryCompacted)}
 	err = a.inTurn(r.Context(), tenant, "compact", func(job *memory.Job) error {
 		done, err := a.distiller.Compact(r.Context(), job, asked.MemoryRef, distill.Options{Sources: distill.ExpireSources})
-		if err == nil && done.Output.ID == "" {
-			err = wire.Invalid("memoryRef", "there is nothing to compact")
-		}
 		if err != nil {
 			return err
 		}
@@ -420,6 +479,40 @@ func (a *api) seamList(w http.ResponseWriter, r *http.Request, tenant string) er
 		return err
 	}
 	return wire.Reply(w, http.StatusOK, map[string]any{"entries": entries})
+}
+
+// seamFiles reads and writes files as an owner that it is told. Each pair of names is a tenant of its
+// own, below that of the caller.
+func (a *api) seamFiles(w http.ResponseWriter, r *http.Request, tenant string) error {
+	var asked struct {
+		Tenant    string `json:"tenant"`
+		Workspace string `json:"workspace"`
+		Op        string `json:"op"`
+		Path      string `json:"path"`
+		Content   string `json:"content"`
+	}
+	if err := wire.Read(r, 0, &asked); err != nil {
+		return err
+	}
+	owner := strings.Join([]string{tenant, url.PathEscape(asked.Tenant), url.PathEscape(asked.Workspace)}, "/")
+	files := &workspace.Handler{Workspace: a.files, Wire: a.Encoder, Job: func(*http.Request) (*memory.Job, error) { return a.job(owner, "host-files") }}
+	body, err := json.Marshal(map[string]string{"content": asked.Content})
+	if err != nil {
+		return err
+	}
+	method, path := map[string]string{"put": "PUT", "get": "GET", "list": "GET", "delete": "DELETE"}[asked.Op], a.Files("")
+	if method == "" {
+		return wire.Invalid("op", "it is none of put, get, list and delete")
+	}
+	if asked.Op != "list" {
+		path += "/" + url.PathEscape(asked.Path)
+	}
+	op, err := http.NewRequestWithContext(r.Context(), method, path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	files.ServeHTTP(w, op)
+	return nil
 }
 
 // seamPropose makes a proposal, as an agent of a real host would of its own runs.

@@ -129,7 +129,20 @@ func (a *api) postRun(w http.ResponseWriter, r *http.Request, tenant string) err
 	if err != nil {
 		return err
 	}
-	doc, err := a.start(r.Context(), tenant, beginning{workflow: body.WorkflowID, inputs: body.Inputs, options: body.RunOptions, secrets: body.RunSecrets})
+	b := beginning{workflow: body.WorkflowID, request: body.Digest, inputs: body.Inputs, options: body.RunOptions, secrets: map[string]string{}}
+	for _, s := range body.RunSecrets {
+		b.secrets[strings.TrimPrefix(s.Ref, runRef)] = s.Value
+	}
+	if body.Key != "" {
+		b.id = runID("request", body.Key)
+		switch first, err := a.find(r.Context(), tenant, b.id); {
+		case err == nil && first.Request != b.request:
+			return &wire.Error{Kind: wire.CodeKeyMismatch, Message: "the key is that of another request"}
+		case err == nil:
+			w.Header().Set("OpenWOP-Idempotent-Replay", "true")
+		}
+	}
+	doc, err := a.start(r.Context(), tenant, b)
 	if err != nil {
 		return err
 	}
@@ -150,7 +163,8 @@ func (a *api) getRun(w http.ResponseWriter, r *http.Request, tenant string) erro
 	if err != nil {
 		return err
 	}
-	return wire.Reply(w, http.StatusOK, a.Snapshot(tenant, doc.Run, doc.Workspace))
+	w.Header().Set("Cache-Control", "no-store")
+	return wire.ReplyTagged(w, r, a.Snapshot(tenant, doc.Run, doc.Workspace))
 }
 
 func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) error {
@@ -158,7 +172,7 @@ func (a *api) getEvents(w http.ResponseWriter, r *http.Request, tenant string) e
 	if err != nil {
 		return err
 	}
-	return a.Events(w, r, a.log, tenant, doc.RunID)
+	return a.Events(w, r, a.log, tenant, doc.RunID, doc.Status)
 }
 
 func (a *api) pollEvents(w http.ResponseWriter, r *http.Request, tenant string) error {

@@ -19,7 +19,7 @@ const (
 )
 
 // workflows are what runs do. Everything they read and write goes through the run: its view, its
-// redactor, its log. The first six are the protocol's conformance fixtures; fixtures.go has those
+// redactor, its log. The first seven are the protocol's conformance fixtures; fixtures.go has those
 // that only probe the host.
 var workflows = map[string]func(ctx context.Context, x *execution) error{
 	"conformance-noop":                          noop,
@@ -28,6 +28,7 @@ var workflows = map[string]func(ctx context.Context, x *execution) error{
 	"conformance-agent-memory-ttl":              expiry,
 	"conformance-agent-memory-cross-tenant":     crossTenant,
 	"conformance-agent-memory-injection-budget": injectionBudget,
+	witnessFixture:                              witness,
 	"host.sample.remember":                      remember,
 	"host.sample.reminder":                      noop,
 }

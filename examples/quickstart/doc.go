@@ -1,13 +1,13 @@
-// Command quickstart is a host in miniature: it reads a support agent's notes from
-// JSON Lines into memory and shows, on that input, what the library guarantees.
+// Command quickstart tells in eight screens what memory for agents needs, and proves each
+// of them on a file: a secret that never reaches the disk, questions, tenants, a restart, a
+// merge, a commitment, a forgotten customer, and what the host may claim.
 //
-// Usage:
+// Usage, in this directory:
 //
-//	quickstart [-in FILE] [-events FILE]
+//	go run . [-db FILE | -postgres DSN] [-in FILE] [-quiet]
 //
-// Without -in it reads the notes that are bundled with it; - is standard input. A
-// line needs content, and may have tags, subjects, createdAt and expiresAt. A line
-// that cannot be used is reported with its number, and nothing else is lost. The
-// store is in memory: when the program ends, everything is gone but the events that
-// -events wrote.
+// Without -db and -postgres the file is a temporary one. With -in, notes of your own are
+// added to those of the story, one JSON object on each line as in notes.jsonl. Each screen is
+// in a file of its own, which the last line of the screen names. host.go is what they share:
+// a host that copies from here begins with it.
 package main

@@ -1,122 +1,93 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
-	"io"
-	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/capability"
-	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
-// Two tenants, each with one agent. The host decides what its refs look like.
+// Two companies use this host. Each is a tenant, which a real host has from its authentication.
+// Their memory has the same ref, and is two memories all the same.
 const (
-	acme      = "acme"
-	acmeRef   = "mem://acme/support"
-	globex    = "globex"
-	globexRef = "mem://globex/support"
+	acme   = "quickstart-acme"
+	globex = "quickstart-globex"
+	ref    = "support"
 )
 
-// host is an agent host in miniature: it owns the store, the secrets, the clock and
-// the log, and lets the bank hold them together.
-type host struct {
-	store *inmem.Store
-	bank  *memory.Bank
-	log   *events.Log
-	sink  events.Sink // the log, and a file if there is one
-	out   io.Writer
-	now   time.Time // the notes' own time
-
-	ranker *recall.Ranker // of bank
-
-	wired capability.Inputs // the engines, as the host starts them
+// process is what a process of the host has open.
+type process struct {
+	bank        *memory.Bank
+	commitments *commitment.Engine
+	close       func() error
 }
 
-func newHost(sink events.Sink, log *events.Log, out io.Writer) (*host, error) {
-	h := &host{store: inmem.New(), log: log, sink: sink, out: out}
-	var err error
-	if h.ranker, err = newRanker(); err != nil {
+// boot opens the store and all that works on it, as each process of the host does when it starts.
+// A host that stays has one thing more: go bank.Keep(ctx, time.Minute), the loop that does what is
+// due. The story calls bank.Maintain, one round of that loop, when it has set its clock.
+func (s *story) boot(ctx context.Context) (*process, error) {
+	store, closeStore, err := s.place.open(ctx)
+	if err != nil {
 		return nil, err
 	}
-	h.bank, err = h.openBank(h.ranker)
-	return h, err
-}
-
-// openBank is what every process of the host does with the store that they share.
-func (h *host) openBank(r *recall.Ranker) (*memory.Bank, error) {
-	return memory.New(h.store, memory.Config{
-		Resolver:     tenantOf,
-		Now:          func() time.Time { return h.now },
-		Ranker:       r,
-		TokenCounter: characters{},
-		Sink:         h.sink,
-		WriteEvents:  true,
-	})
-}
-
-// tenantOf reads the tenant out of a ref. It knows the shape of its own refs, and no
-// tenant by guessing: no tenant has any other ref.
-func tenantOf(_ context.Context, ref string) (string, error) {
-	rest, ok := strings.CutPrefix(ref, "mem://")
-	if !ok {
-		return "", memory.ErrNotFound
+	p := &process{close: closeStore}
+	ranker, err := recall.New(recall.Config{Embedder: toy{}, Redactor: secretsOf})
+	if err == nil {
+		p.bank, err = memory.New(store, memory.Config{Now: s.clock, Ranker: ranker, WriteEvents: true, KeepEvents: 30 * 24 * time.Hour})
 	}
-	tenant, agent, ok := strings.Cut(rest, "/")
-	if !ok || tenant == "" || agent == "" {
-		return "", memory.ErrNotFound
+	if err == nil {
+		p.commitments, err = commitment.New(p.bank, commitment.Config{Enqueuer: &s.queue, Redactor: secretsOf})
 	}
-	return tenant, nil
+	if err != nil {
+		return nil, cmp.Or(err, closeStore())
+	}
+	return p, nil
 }
 
-// vault opens the registry of one run or pass, filled with what its tenant's vault
-// holds. It closes with the run. Shapes also catches well-known secrets that are in no vault.
-func vault(tenant string) (*redact.SecretRegistry, error) {
-	r := redact.New(redact.Config{Shapes: true})
+// secretsOf opens the registry of one run or pass, with the secrets that its tenant's vault holds.
+// It is closed with the run. Shapes also finds keys of well-known forms that are in no vault.
+func secretsOf(_ context.Context, tenant string) (memory.Redactor, error) {
+	secrets := redact.New(redact.Config{Shapes: true})
 	if tenant != acme {
-		return r, nil
+		return secrets, nil
 	}
-	for _, s := range secrets {
-		if err := r.Register(s.id, []byte(s.value)); err != nil {
-			return nil, err
-		}
-	}
-	return r, nil
+	return secrets, secrets.Register("brightwater", []byte(apiKey))
 }
 
-// start opens a run of a tenant, or resumes one.
-func start(ctx context.Context, b *memory.Bank, tenant, id string, resume memory.Token) (*memory.Run, error) {
-	r, err := vault(tenant)
+// during begins a run of acme, does its work and ends it.
+func (p *process) during(ctx context.Context, c memory.RunConfig, work func(*memory.Run) error) error {
+	run, err := p.start(ctx, c)
 	if err != nil {
+		return err
+	}
+	if err := work(run); err != nil {
+		return cmp.Or(err, run.Abort(ctx))
+	}
+	return run.End(ctx)
+}
+
+// start begins a run of acme, or resumes or replays one. The caller ends it.
+func (p *process) start(ctx context.Context, c memory.RunConfig) (run *memory.Run, err error) {
+	c.Tenant = acme
+	if c.Redactor, err = secretsOf(ctx, acme); err != nil {
 		return nil, err
 	}
-	return b.Start(ctx, memory.RunConfig{ID: id, Tenant: tenant, Redactor: r, Resume: resume})
+	return p.bank.Start(ctx, c)
 }
 
-// background opens a pass of a tenant, under an id that no other pass has.
-func (h *host) background(tenant, name string) (*memory.Job, error) {
-	r, err := vault(tenant)
+// pass does background work for a tenant.
+func (p *process) pass(ctx context.Context, tenant string, work func(*memory.Job) error) error {
+	secrets, err := secretsOf(ctx, tenant)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return h.bank.Background(memory.JobConfig{ID: name + "-" + rand.Text(), Tenant: tenant, Redactor: r})
+	return p.bank.Pass(ctx, memory.JobConfig{ID: fresh("pass"), Tenant: tenant, Redactor: secrets}, work)
 }
 
-func (h *host) say(format string, args ...any) { fmt.Fprintf(h.out, format+"\n", args...) }
-
-func (h *host) title(s string) { h.say("\n%s\n%s", s, strings.Repeat("-", len(s))) }
-
-// short is a text on one line.
-func short(s string) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > 90 {
-		return string(r[:89]) + "…"
-	}
-	return s
-}
+// fresh is an id that no other run has.
+func fresh(name string) string { return name + "-" + rand.Text() }

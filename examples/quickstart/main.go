@@ -1,84 +1,79 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-
-	"github.com/openwop/agentmemory/events"
+	"strings"
+	"syscall"
 )
 
-//go:embed corpus.jsonl
-var corpus []byte
-
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		fmt.Fprintln(os.Stderr, "quickstart:", oneLine(err))
 		os.Exit(1)
 	}
 }
 
-// run is the program but for its process: what it reads, says and returns.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) error {
+// run is the program without its process: what it reads, says and returns.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) (err error) {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.SetOutput(stdout)
-	in := flags.String("in", "", "read notes from this JSON Lines `FILE` (- for standard input) instead of the bundled ones")
-	eventFile := flags.String("events", "", "write the events to this JSON Lines `FILE`")
-	if err := flags.Parse(args); err == flag.ErrHelp {
+	flags.SetOutput(io.Discard)
+	file := flags.String("db", "", "keep memory in this SQLite `FILE`, and leave it there")
+	dsn := flags.String("postgres", "", "keep memory in the PostgreSQL database that `DSN` names")
+	in := flags.String("in", "", "add the notes of this JSON Lines `FILE` (- for standard input)")
+	quiet := flags.Bool("quiet", false, "show the last screen only")
+	err = flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(stdout)
+		flags.Usage()
 		return nil
-	} else if err != nil {
+	case err != nil:
+		return fmt.Errorf("%w (-h lists the flags)", err)
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: name a file of notes by -in", flags.Arg(0))
+	case *file != "" && *dsn != "":
+		return errors.New("give -db or -postgres, not both")
+	}
+	own, err := ownNotes(*in, stdin)
+	if err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: a file is named by -in", flags.Arg(0))
-	}
-
-	notes, name := io.Reader(bytes.NewReader(corpus)), "the bundled notes"
-	switch *in {
-	case "":
-	case "-":
-		notes, name = stdin, "standard input"
+	s := &story{out: stdout, quiet: *quiet, own: own}
+	switch {
+	case *dsn != "":
+		s.place = inPostgres(*dsn)
+	case *file != "":
+		s.place = inFile(*file)
 	default:
-		f, err := os.Open(*in)
+		dir, err := os.MkdirTemp("", "quickstart-")
 		if err != nil {
 			return err
 		}
-		defer f.Close()
-		notes, name = f, *in
+		defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
+		s.place = inFile(dir + "/memory.db")
+		s.place.name += ", which is removed at the end (-db keeps a file)"
 	}
-
-	log := new(events.Log)
-	out := bufio.NewWriter(stdout)
-	defer out.Flush()
-	h, err := newHost(log, log, out)
-	if err != nil {
-		return err
-	}
-	if err := h.tell(ctx, notes, name); err != nil || *eventFile == "" {
-		return err
-	}
-	return writeEvents(*eventFile, log.All())
+	return s.tell(ctx)
 }
 
-// writeEvents writes events down as JSON Lines.
-func writeEvents(path string, all []events.RunEvent) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
+// oneLine is an error with its cause. A store's error leaves out what the database said, since that
+// is for the operator.
+func oneLine(err error) string {
+	text := err.Error()
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(cause) {
+		if !strings.Contains(text, cause.Error()) {
+			text += ": " + cause.Error()
+			break
+		}
 	}
-	enc := json.NewEncoder(file)
-	for i := range all {
-		err = errors.Join(err, enc.Encode(all[i]))
-	}
-	return errors.Join(err, file.Close())
+	return strings.Join(strings.Fields(text), " ")
 }

@@ -4,115 +4,213 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/openwop/agentmemory/events/eventschema"
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/redact"
 )
 
 func play(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	err := run(context.Background(), args, strings.NewReader(stdin), &out)
+	err := run(t.Context(), args, strings.NewReader(stdin), &out)
 	return out.String(), err
 }
 
-func TestQuickstart_BundledNotes(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "events.jsonl")
-	out, err := play(t, "", "-events", file)
+func playWell(t *testing.T, stdin string, args ...string) string {
+	t.Helper()
+	out, err := play(t, stdin, args...)
 	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return out
+}
+
+var update = flag.Bool("update", false, "write testdata/screens.txt anew")
+
+// varying is what differs between two starts.
+var varying = regexp.MustCompile(`; \d+ ms\)`)
+
+// The screens are the same at each start, also in a file that an earlier one has left, and fit
+// a terminal.
+func TestScreens(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.db")
+	const golden = "testdata/screens.txt"
+	want, err := os.ReadFile(golden)
+	if err != nil && !*update {
 		t.Fatal(err)
 	}
-	for _, want := range []string{
-		fmt.Sprintf("%d written to mem://acme/support", len(notes(t))),
-		"Not read: 0. Refused by the bank: 0.",
-		", 0 hold a value.",
-		"[REDACTED:deploy-key]",
-		"a write: forbidden",
-		"semantic: 2 hits",
-		"What a prompt of 500 characters gets",
-		"globex still has its 3.",
-		"the newest note is its own: true",
-		"replay_memory_snapshot_unavailable",
-		"This memory is not durable: the store does not outlive its process.",
-		"long-term-durability: the store does not outlive its process",
-		"write: the store is read-only",
-		"3 fired. Replayed, and after a restart: 0 fired, 0 runs started.",
-		"predicate due-3",
-		"memory.written",
-		"A budget of 1 is refused: token_budget_exceeded",
-		"the same address: true, known already: true",
-		"finds 1 archive in MEMORY-INDEX.json",
-		"memory.compacted",
-		"workspace.updated",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q", want)
+	for range 2 {
+		out := playWell(t, "", "-db", file)
+		out = strings.NewReplacer(file, "memory.db", unknownKey, "ghp_…").Replace(varying.ReplaceAllString(out, ")"))
+		if *update {
+			if err := os.WriteFile(golden, []byte(out), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			want = []byte(out)
+		}
+		if out != string(want) {
+			t.Errorf("not as in %s: go test -update writes it anew. It is now:\n%s", golden, out)
 		}
 	}
-	written, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	screens := regexp.MustCompile(`(?m)^\d  `).Split(string(want), -1)[1:]
+	if len(screens) != 8 {
+		t.Errorf("%d screens", len(screens))
 	}
-	for _, text := range []string{out, string(written)} {
-		for _, s := range secrets {
-			if strings.Contains(text, s.value) {
-				t.Errorf("the value of %s is shown", s.id)
+	for _, screen := range screens {
+		lines := strings.Split(strings.TrimSpace(screen), "\n")
+		if len(lines) > 25 {
+			t.Errorf("%s has %d lines", lines[0], len(lines))
+		}
+		for _, line := range lines {
+			if len([]rune(line)) > 100 {
+				t.Errorf("%q is too long", line)
 			}
 		}
 	}
-	lines := bytes.Split(bytes.TrimSpace(written), []byte("\n"))
-	if len(lines) < len(notes(t)) {
-		t.Errorf("%d events for %d notes", len(lines), len(notes(t)))
-	}
-	for i, line := range lines {
-		if err := eventschema.ValidateEvent(line); err != nil {
-			t.Fatalf("event %d: %v", i, err)
-		}
+	if n := strings.Count(screens[7], " yes "); n != 8 {
+		t.Errorf("%d abilities", n)
 	}
 }
 
-func TestQuickstart_NotesOfOnesOwn(t *testing.T) {
-	many := strings.Repeat(`{"content":"x","createdAt":"2026-01-02T03:04:05Z"}`+"\n", 12000)
-	for name, c := range map[string]struct{ in, want string }{
-		"empty":   {"", "0 written"},
-		"hostile": {"\x00\xff\n{\n[]\n\"\\ud800\"\n{\"content\":\"ok\"}", "1 written to mem://acme/support, 0 of them with an expiry. Not read: 4."},
-		"expired": {`{"content":"x","createdAt":"2026-01-02T00:00:00Z","expiresAt":"2026-01-01T00:00:00Z"}`, "refused: line 1: memory: invalid input"},
-		"large":   {`{"content":"` + strings.Repeat("x", 70000) + `"}`, "refused: line 1: memory: invalid input: Draft.Content has more than 65536 bytes"},
-		"many":    {many, "run-1 sees 12000, then 12001"},
-		"unsorted": {`{"content":"b","createdAt":"2026-01-02T00:00:00Z"}
-{"content":"a","createdAt":"2026-01-01T00:00:00Z"}
-{"content":"no time"}`, "3 written"},
+func TestQuiet(t *testing.T) {
+	out := playWell(t, "", "-quiet")
+	if !strings.HasPrefix(out, "\n8  ") || strings.Contains(out, "\n7  ") {
+		t.Error(out)
+	}
+}
+
+// Neither the screens nor the file have the secrets of the user's notes.
+func TestNotesOfOnesOwn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.db")
+	out := playWell(t, `{"content": "Never lose `+apiKey+` again.", "tags": ["a"], "subjects": ["customer:own"]}
+
+{"content": "first line\nsecond line"}
+{"content": "`+strings.Repeat("long ", 12000)+`"}`, "-in", "-", "-db", file)
+	if !strings.Contains(out, "Beside them stand 3 of yours; in 1 of these a secret was redacted.") {
+		t.Error(out)
+	}
+	found, err := inFile(file).onDisk("Never lose [REDACTED:brightwater] again.", "Never lose "+apiKey)
+	if err != nil || len(found) != 1 {
+		t.Errorf("found %q, %v", found, err)
+	}
+}
+
+// What cannot be used is refused in one line, before anything is shown.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	foreign := filepath.Join(dir, "foreign")
+	if err := os.WriteFile(foreign, []byte(strings.Repeat("no database ", 100)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		stdin, args, want string
+	}{
+		{"", "-in -", "standard input: no notes"},
+		{"\n \n", "-in -", "standard input: no notes"},
+		{"hello", "-in -", "standard input, line 1: want {"},
+		{"{\"content\":\"a\"}\n[]", "-in -", "line 2: want {"},
+		{`{"content":"a","tagz":[]}`, "-in -", "line 1: want {"},
+		{`{"content":"a"} {"content":"b"}`, "-in -", "line 1: want {"},
+		{`{"content":"a"}}`, "-in -", "line 1: want {"},
+		{"{\"content\":\"\xff\"}", "-in -", "line 1: want {"},
+		{`{"content":""}`, "-in -", "line 1: want {"},
+		{strings.Repeat("x", 1<<20), "-in -", "line 1: longer than 64 KB"},
+		{`{"content":"\u0000"}`, "-in -", "note 1 of -in: memory: invalid input"},
+		{"", "-in " + dir, "is a directory"},
+		{"", "-in " + dir + "/none", "no such file"},
+		{"", "-db " + dir, "that of a directory"},
+		{"", "-db " + dir + "/none/memory.db", "no such file or directory"},
+		{"", "-db " + foreign, "no database of agentmemory"},
+		{"", "-postgres postgres://nobody@127.0.0.1:1/none", "connection refused"},
+		{"", "-postgres nonsense", "cannot parse"},
+		{"", "-postgres x -db y", "not both"},
+		{"", "notes.jsonl", "by -in"},
+		{"", "-nope", "-h lists the flags"},
 	} {
-		out, err := play(t, c.in, "-in", "-")
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		out, err := play(t, c.stdin, strings.Fields(c.args)...)
+		switch {
+		case err == nil:
+			t.Errorf("%s is accepted", c.args)
+		case out != "":
+			t.Errorf("%s shows %q", c.args, out)
+		case !strings.Contains(oneLine(err), c.want) || strings.Contains(oneLine(err), "\n"):
+			t.Errorf("%s: got %q, want %q", c.args, oneLine(err), c.want)
 		}
-		if !strings.Contains(out, c.want) {
-			t.Errorf("%s: no %q in\n%s", name, c.want, out)
+	}
+	if text, err := os.ReadFile(foreign); err != nil || !strings.HasPrefix(string(text), "no database no") {
+		t.Errorf("the foreign file was changed: %v", err)
+	}
+	if out := playWell(t, "", "-h"); !strings.Contains(out, "-in FILE") {
+		t.Error(out)
+	}
+}
+
+// A database with memory of others is left as it is: the story's clock and model are not theirs.
+func TestMemoryOfOthersIsLeftAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "memory.db")
+	ctx := t.Context()
+	db, err := sqlite.Open(ctx, file, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	bank, err := memory.New(db.Memory(), memory.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = bank.Pass(ctx, memory.JobConfig{ID: "import", Tenant: "other", Redactor: redact.New(redact.Config{})}, func(j *memory.Job) error {
+		_, err := j.Put(ctx, ref, memory.Draft{Content: "Theirs."})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := play(t, "", "-db", file); err == nil || out != "" || !strings.Contains(err.Error(), "memory of other tenants") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	theirs, err := bank.Reader("other").List(ctx, ref, memory.ListOptions{})
+	if err != nil || len(theirs) != 1 {
+		t.Errorf("%v, %v", theirs, err)
+	}
+}
+
+// The story is the same on PostgreSQL, whose files are not looked at.
+func TestPostgres(t *testing.T) {
+	cluster, err := pgcluster.Start(t.Context())
+	if errors.Is(err, pgcluster.ErrNoServer) && (os.Getenv(pgcluster.EnvRequire) != "1" || os.Getenv(pgcluster.EnvDSN) != "") {
+		t.Skip(pgcluster.ErrNoServer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := cluster.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 2 {
+		out := playWell(t, "", "-postgres", cluster.DSN())
+		if n := strings.Count(out, "are the server's, and not looked at"); n != 2 {
+			t.Errorf("%d screens say what is not looked at", n)
+		}
+		if n := strings.Count(out, " yes "); n != 8 {
+			t.Errorf("%d abilities", n)
 		}
 	}
 }
 
-func TestQuickstart_BadArguments(t *testing.T) {
-	for _, args := range [][]string{{"notes.jsonl"}, {"-nope"}, {"-in", "/does/not/exist"}, {"-events", "/does/not/exist/x"}} {
-		if _, err := play(t, "", args...); err == nil {
-			t.Errorf("%v is accepted", args)
-		}
-	}
-	if out, err := play(t, "", "-h"); err != nil || !strings.Contains(out, "-in FILE") {
-		t.Errorf("help: %v\n%s", err, out)
-	}
-}
-
-func TestQuickstart_Interrupted(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := run(ctx, nil, strings.NewReader(""), new(bytes.Buffer))
-	if !errors.Is(err, context.Canceled) {
+	if err := run(ctx, nil, strings.NewReader(""), new(bytes.Buffer)); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -1,7 +1,6 @@
 package inspector
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -147,9 +146,7 @@ func (h *Handler) lineage(q *request) (any, error) {
 
 // retiredInto returns the retired entries of a ref that lead to head, newest first.
 func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, more bool, err error) {
-	// The job has nothing to redact, since it writes nothing. It is not ended: it holds nothing, and
-	// ending it could deliver an event.
-	job, err := h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: readOnlyRedactor{q.tenant}})
+	job, err := h.job(q)
 	if err != nil {
 		return nil, false, err
 	}
@@ -171,18 +168,24 @@ func (h *Handler) retiredInto(q *request, ref, head string) (docs []entryDoc, mo
 		}
 		return id == head
 	}
-	docs = []entryDoc{}
+	var kin []memory.Record
 	for id, rec := range retired {
-		if !leads(id) {
-			continue
+		if leads(id) {
+			kin = append(kin, rec)
 		}
+	}
+	slices.SortFunc(kin, func(a, b memory.Record) int { return newestFirst(a.Entry, b.Entry) })
+	docs = []entryDoc{}
+	for _, rec := range kin[:min(len(kin), maxRetired)] {
 		docs = append(docs, h.record(&rec))
 	}
-	slices.SortFunc(docs, func(a, b entryDoc) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-	})
-	more = len(docs) > maxRetired
-	return docs[:min(len(docs), maxRetired)], more, nil
+	return docs, len(kin) > maxRetired, nil
+}
+
+// job returns one that reads. It has nothing to redact, since it writes nothing. It is not ended: it
+// holds nothing, and ending it could deliver an event.
+func (h *Handler) job(q *request) (*memory.Job, error) {
+	return h.Bank.Background(memory.JobConfig{ID: jobID, Tenant: q.tenant, Redactor: readOnlyRedactor{q.tenant}})
 }
 
 // record is an entry with what became of it. One that has expired is not quoted.

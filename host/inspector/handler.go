@@ -85,16 +85,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) build() {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", servePage)
+	routes := map[string]func(http.ResponseWriter, *http.Request) error{"GET /{$}": servePage}
 	handle := func(route string, serve func(w http.ResponseWriter, r *http.Request, q *request) error) {
-		mux.Handle("GET /inspector/"+route, h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error {
+		routes["GET /inspector/"+route] = func(w http.ResponseWriter, r *http.Request) error {
 			q, err := h.authenticate(r)
 			if err != nil {
 				return err
 			}
 			return serve(w, r, q)
-		}))
+		}
 	}
 	for route, answer := range map[string]func(q *request) (any, error){
 		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage, "subject": h.subject,
@@ -109,7 +108,7 @@ func (h *Handler) build() {
 		})
 	}
 	handle("events", h.events)
-	h.routes = h.Wire.Routes(mux)
+	h.routes = h.Wire.Mux(routes)
 }
 
 // authenticate tells whose request it is.

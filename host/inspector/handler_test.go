@@ -89,6 +89,7 @@ func inspect(t *testing.T) *inspected {
 	model, err := capability.Derive(capability.Inputs{Bank: x.bank})
 	require.NoError(t, err)
 	x.Handler = &Handler{
+		Wire: wire.Encoder{Version: wire.V1},
 		Bank: looked, Tenant: wire.Bearer(map[string]string{"token-a": "a", "token-b": "b"}), Model: model, Log: x.log,
 		Commitments: engine.Commitments, Waiting: store.Waiting,
 		Agents: func(_ context.Context, tenant string) ([]Agent, error) {
@@ -227,9 +228,9 @@ func TestRoutes(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	x := inspect(t)
-	bare := &inspected{Handler: &Handler{Bank: x.Bank, Tenant: x.Tenant}, t: t}
-	closed := &inspected{Handler: &Handler{Bank: x.Bank, Tenant: func(*http.Request) (string, error) { return "", errors.New("directory is down: s3cret") }}, t: t}
-	nobody := &inspected{Handler: &Handler{Bank: x.Bank}, t: t}
+	bare := &inspected{Handler: &Handler{Wire: wire.Encoder{Version: wire.V1}, Bank: x.Bank, Tenant: x.Tenant}, t: t}
+	closed := &inspected{Handler: &Handler{Wire: wire.Encoder{Version: wire.V1}, Bank: x.Bank, Tenant: func(*http.Request) (string, error) { return "", errors.New("directory is down: s3cret") }}, t: t}
+	nobody := &inspected{Handler: &Handler{Wire: wire.Encoder{Version: wire.V1}, Bank: x.Bank}, t: t}
 	for _, c := range []struct {
 		at            *inspected
 		method, token string
@@ -508,7 +509,7 @@ func TestUsage_IsBounded(t *testing.T) {
 		require.Equal(t, 200, w.Code)
 		require.NotContains(t, w.Body.String(), `"entries":2`)
 	}
-	assert.Len(t, x.usages.rings, mostRings)
+	assert.LessOrEqual(t, len(x.usages.rings), mostRings)
 }
 
 // What is about a subject is what forgetting it erases, in every ref and with all that was made of it; and

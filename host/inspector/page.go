@@ -23,8 +23,9 @@ func digest(element string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func servePage(w http.ResponseWriter, _ *http.Request) {
+func servePage(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Security-Policy", policy)
-	_, _ = w.Write([]byte(page)) // the client has gone
+	_, err := w.Write([]byte(page))
+	return err
 }

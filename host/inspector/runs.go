@@ -1,9 +1,11 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
@@ -69,27 +71,23 @@ func (h *Handler) view(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	all, out := append(slices.Clone(saw), live...), map[string]any{}
+	slices.SortFunc(all, newestFirst)
+	all = slices.CompactFunc(all, func(a, b memory.Entry) bool { return a.ID == b.ID })
+	if len(all) >= o.Limit {
+		all = all[:o.Limit]
+		out["next"] = all[o.Limit-1].Cursor()
+	}
 	docs := []entryDoc{}
 	var gone []string
-	out := map[string]any{}
-	for len(saw)+len(live) > 0 && len(docs) < o.Limit { // both are in the order of lists
-		inView := len(saw) > 0 && (len(live) == 0 || saw[0].ID == live[0].ID || saw[0].Before(&live[0]))
-		inLive := len(live) > 0 && (!inView || saw[0].ID == live[0].ID)
-		var e memory.Entry
-		if inView {
-			e, saw = saw[0], saw[1:]
-		}
-		if inLive {
-			e, live = live[0], live[1:]
-		} else {
+	for _, e := range all {
+		is := func(other memory.Entry) bool { return other.ID == e.ID }
+		d := document(e)
+		d.In = &presence{slices.ContainsFunc(saw, is), slices.ContainsFunc(live, is)}
+		if !d.In.Live {
 			gone = append(gone, e.ID)
 		}
-		d := document(e)
-		d.In = &presence{inView, inLive}
 		docs = append(docs, d)
-		if len(docs) == o.Limit {
-			out["next"] = e.Cursor()
-		}
 	}
 	fates, err := h.Bank.Fates(q, q.tenant, ref, gone...)
 	if err != nil {
@@ -102,6 +100,11 @@ func (h *Handler) view(q *request) (any, error) {
 	}
 	out["entries"] = docs
 	return out, nil
+}
+
+// newestFirst is the order of lists.
+func newestFirst(a, b memory.Entry) int {
+	return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 }
 
 // events answers with a page of a run's log, or follows it where the client takes a stream.
@@ -120,5 +123,5 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if len(first) == 0 {
 		return errNoRun
 	}
-	return h.Wire.Events(w, r, h.Log, q.tenant, run)
+	return h.Wire.Events(w, r, h.Log, q.tenant, run, "")
 }

@@ -2,7 +2,6 @@ package inspector
 
 import (
 	"context"
-	"maps"
 	"sync"
 	"time"
 
@@ -48,16 +47,7 @@ func (u *usages) due(tenant string, now time.Time) bool {
 	case r != nil && now.Before(r.next):
 		return false
 	case r == nil:
-		if len(u.rings) >= mostRings {
-			oldest := tenant
-			for t := range maps.Keys(u.rings) {
-				if oldest == tenant || u.rings[t].next.Before(u.rings[oldest].next) {
-					oldest = t
-				}
-			}
-			delete(u.rings, oldest)
-		}
-		if u.rings == nil {
+		if u.rings == nil || len(u.rings) == mostRings { // so many tenants that all begin anew
 			u.rings = map[string]*ring{}
 		}
 		r = &ring{}
@@ -99,27 +89,26 @@ func (h *Handler) usage(q *request) (any, error) {
 // count takes a sample, and the entries of each of the first refs.
 func (h *Handler) count(q *request, refs map[string]int) (s sample, err error) {
 	s.At = h.Bank.Now()
-	reader := h.Bank.Reader(q.tenant)
+	job, err := h.job(q)
+	if err != nil {
+		return s, err
+	}
 	for ref, err := range h.Bank.Refs(q, q.tenant) {
 		if err != nil {
 			return s, err
 		}
-		for o := (memory.ListOptions{Limit: memory.MaxListLimit}); s.Entries < mostCounted; {
-			page, err := reader.List(q, ref, o)
+		for e, err := range job.Scan(q, ref) {
 			if err != nil {
 				return s, err
 			}
-			s.Entries += len(page)
-			for _, e := range page {
-				s.Bytes += len(e.Content)
-			}
-			if len(refs) < mostRefs || refs[ref] > 0 {
-				refs[ref] += len(page)
-			}
-			if len(page) < o.Limit {
+			if s.Entries == mostCounted {
 				break
 			}
-			o.After = page[len(page)-1].Cursor()
+			s.Entries++
+			s.Bytes += len(e.Content)
+			if len(refs) < mostRefs || refs[ref] > 0 {
+				refs[ref]++
+			}
 		}
 	}
 	if h.Waiting != nil {

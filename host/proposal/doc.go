@@ -23,7 +23,7 @@
 //     the one that was persisted last, byte for byte; if it is revised meanwhile, the gate is
 //     asked again.
 //   - Once: of all that would move a proposal at the same time, one does. A move that its state
-//     does not have is a [*StateError].
+//     does not have is version_conflict.
 //   - SR-1, R5: title, rationale, run ids, model and artifact are redacted at every write.
 //   - CTI-1: proposals are those of the job's tenant. What is another's cannot be told from
 //     what is not there.
@@ -39,7 +39,7 @@
 //
 // # Errors
 //
-// memory.ErrNotFound; memory.ErrForbidden without the scope or the approval; [*StateError], code
+// memory.ErrNotFound; memory.ErrForbidden without the scope or the approval; a *wire.Error that is
 // version_conflict; [*ArtifactError], which goes out with the status 422; memory.ErrValidation for
 // the other fields; memory.ErrStorageLimit for a tenant that has all that it may have. None holds
 // a text of a proposal (M2).

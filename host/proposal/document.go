@@ -138,7 +138,7 @@ func (s *Store) newAudit(ctx context.Context, job *memory.Job, p *Proposal, deci
 	return &audit{p.ID, decision, principal, reason, p.Digest(), job.Now()}, err
 }
 
-// Audit yields the decisions about a proposal, as JSON objects with proposalId, decision
+// Audit yields, for a person or a test that checks a host, the decisions about a proposal, as JSON objects with proposalId, decision
 // (applied, overridden, rejected or archived), principal, reason, digest and at, in no
 // particular order. It stops after an error.
 func (s *Store) Audit(ctx context.Context, job *memory.Job, id string) iter.Seq2[json.RawMessage, error] {

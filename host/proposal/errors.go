@@ -5,20 +5,10 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// StateError refuses a move that the proposal's state does not have. Nothing has changed.
-type StateError struct {
-	// State is the one that the proposal is in.
-	State State
+// illegal refuses a move that the proposal's state does not have. Nothing has changed.
+func illegal(in State) error {
+	return &wire.Error{Kind: wire.CodeVersionConflict, Message: "proposal: it is " + string(in), Details: map[string]any{"state": string(in)}}
 }
-
-// Error names the state.
-func (e *StateError) Error() string { return "proposal: it is " + string(e.State) }
-
-// Code is version_conflict.
-func (e *StateError) Code() memory.Code { return wire.CodeVersionConflict }
-
-// Details is what the error envelope carries.
-func (e *StateError) Details() map[string]any { return map[string]any{"state": string(e.State)} }
 
 // ArtifactError refuses an artifact that is not one of its kind.
 type ArtifactError struct {

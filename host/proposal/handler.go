@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/url"
-	"strings"
+	"sync"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
@@ -35,96 +34,103 @@ type Handler struct {
 	Job func(r *http.Request) (*memory.Job, Caller, error)
 	// Wire is of the protocol's version that the handler speaks.
 	Wire wire.Encoder
+
+	once   sync.Once
+	routes http.Handler
+}
+
+// call is a request of a caller about a proposal.
+type call struct {
+	*http.Request
+	id  string
+	job *memory.Job
+	by  Caller
 }
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	rest, isList, ok := wire.Below(r, h.Wire.Seam("/proposals"))
-	rest, move, isMove := strings.Cut(rest, "/")
-	id, err := url.PathUnescape(rest)
-	ok = ok && err == nil && isList == (id == "") && isMove == (move != "")
-	allow := "GET, HEAD, PATCH, DELETE"
-	switch {
-	case id == "":
-		allow = "GET, HEAD"
-	case move != "":
-		allow = "POST"
-	}
-	switch {
-	case !ok || move != "" && move != "apply" && move != "reject":
-		h.Wire.Refuse(w, r, errNotFound)
-	case !strings.Contains(", "+allow+",", ", "+r.Method+","):
-		h.Wire.RefuseMethod(w, r, allow)
-	default:
-		h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error {
-			body, err := h.serve(r, id, move)
-			if err != nil {
-				return err
-			}
-			return wire.Reply(w, http.StatusOK, body)
-		}).ServeHTTP(w, r)
+	h.once.Do(func() {
+		all := h.Wire.Seam("/proposals")
+		one := all + "/{id}"
+		h.routes = h.Wire.Mux(map[string]func(http.ResponseWriter, *http.Request) error{
+			"GET " + all: h.forCaller(h.list), "GET " + one: h.forCaller(h.get), "PATCH " + one: h.forCaller(h.patch), "DELETE " + one: h.forCaller(h.archive),
+			"POST " + one + "/apply": h.forCaller(h.apply), "POST " + one + "/reject": h.forCaller(h.reject),
+		})
+	})
+	h.routes.ServeHTTP(w, r)
+}
+
+// forCaller answers by a job of the caller's tenant.
+func (h *Handler) forCaller(answer func(call) (any, error)) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx := r.Context()
+		c, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (c call, err error) {
+			c.job, c.by, err = h.Job(r.WithContext(ctx))
+			return c, err
+		})
+		if err == nil && c.job == nil {
+			err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+		}
+		if err != nil {
+			return err
+		}
+		defer c.job.End(ctx) // events that the sink has not taken yet are relayed later
+		c.Request, c.id = r, r.PathValue("id")
+		body, err := answer(c)
+		if err != nil {
+			return err
+		}
+		return wire.Reply(w, http.StatusOK, body)
 	}
 }
 
-func (h *Handler) serve(r *http.Request, id, move string) (any, error) {
-	ctx := r.Context()
-	type caller struct {
-		job *memory.Job
-		by  Caller
+func (h *Handler) list(c call) (any, error) {
+	list, q := []Proposal{}, c.URL.Query()
+	for p, err := range h.Store.List(c.Context(), c.job, State(q.Get("state")), events.ArtifactKind(q.Get("kind"))) {
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
 	}
-	asked, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (c caller, err error) {
-		c.job, c.by, err = h.Job(r.WithContext(ctx))
-		return c, err
-	})
-	if err == nil && asked.job == nil {
-		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+	return map[string]any{"proposals": list}, nil
+}
+
+func (h *Handler) get(c call) (any, error) { return h.Store.Get(c.Context(), c.job, c.id) }
+
+func (h *Handler) archive(c call) (any, error) {
+	return h.Store.Archive(c.Context(), c.job, c.id, c.by)
+}
+
+func (h *Handler) patch(c call) (any, error) {
+	var body struct {
+		Artifact  json.RawMessage `json:"artifact"`
+		Title     *string         `json:"title"`
+		Rationale *string         `json:"rationale"`
 	}
-	if err != nil {
+	if err := readBody(c.Request, &body); err != nil {
 		return nil, err
 	}
-	job, by := asked.job, asked.by
-	defer job.End(ctx) // events that the sink has not taken yet are relayed later
-	switch {
-	case id == "":
-		list := []Proposal{}
-		q := r.URL.Query()
-		for p, err := range h.Store.List(ctx, job, State(q.Get("state")), events.ArtifactKind(q.Get("kind"))) {
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, p)
-		}
-		return map[string]any{"proposals": list}, nil
-	case move == "apply":
-		var body struct {
-			OverrideReason string `json:"overrideReason"`
-		}
-		if err := readBody(r, &body); err != nil {
-			return nil, err
-		}
-		return h.Store.Apply(ctx, job, id, by, body.OverrideReason)
-	case move == "reject":
-		var body struct {
-			Reason string `json:"reason"`
-		}
-		if err := readBody(r, &body); err != nil {
-			return nil, err
-		}
-		return h.Store.Reject(ctx, job, id, by, body.Reason)
-	case r.Method == http.MethodPatch:
-		var body struct {
-			Artifact  json.RawMessage `json:"artifact"`
-			Title     *string         `json:"title"`
-			Rationale *string         `json:"rationale"`
-		}
-		if err := readBody(r, &body); err != nil {
-			return nil, err
-		}
-		return h.Store.Revise(ctx, job, id, Revision{Artifact: body.Artifact, Title: body.Title, Rationale: body.Rationale})
-	case r.Method == http.MethodDelete:
-		return h.Store.Archive(ctx, job, id, by)
+	return h.Store.Revise(c.Context(), c.job, c.id, Revision{Artifact: body.Artifact, Title: body.Title, Rationale: body.Rationale})
+}
+
+func (h *Handler) apply(c call) (any, error) {
+	var body struct {
+		OverrideReason string `json:"overrideReason"`
 	}
-	return h.Store.Get(ctx, job, id)
+	if err := readBody(c.Request, &body); err != nil {
+		return nil, err
+	}
+	return h.Store.Apply(c.Context(), c.job, c.id, c.by, body.OverrideReason)
+}
+
+func (h *Handler) reject(c call) (any, error) {
+	var body struct {
+		Reason string `json:"reason"`
+	}
+	if err := readBody(c.Request, &body); err != nil {
+		return nil, err
+	}
+	return h.Store.Reject(c.Context(), c.job, c.id, c.by, body.Reason)
 }
 
 // readBody reads a body, which may be absent.

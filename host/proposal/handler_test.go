@@ -26,7 +26,7 @@ const root = "/v1/host/sample/proposals"
 
 func (h *host) handler(s *proposal.Store) *proposal.Handler {
 	tenant := wire.Bearer(map[string]string{"a": "acme", "reader": "acme", "g": "globex"})
-	return &proposal.Handler{Store: s, Job: func(r *http.Request) (*memory.Job, proposal.Caller, error) {
+	return &proposal.Handler{Store: s, Wire: wire.Encoder{Version: wire.V1}, Job: func(r *http.Request) (*memory.Job, proposal.Caller, error) {
 		t, err := tenant(r)
 		if err != nil {
 			return nil, proposal.Caller{}, err
@@ -119,6 +119,7 @@ func TestHandler(t *testing.T) {
 		assert.Equal(t, c.status, do(serve, "a", c.method, c.target, c.body).Code, "%s %s", c.method, c.target)
 	}
 	assert.Equal(t, 401, do(serve, "x", "GET", root, "").Code)
+	serve = h.handler(s)
 	serve.Wire.Version = wire.V2
 	assert.Equal(t, 200, do(serve, "a", "GET", "/conformance/seams/sample/proposals/"+p.ID, "").Code)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/proposal"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -185,13 +186,13 @@ func TestProposals_LikeTheirModel(t *testing.T) {
 				p, err = s.Archive(t.Context(), job, id, reviewer)
 			}
 			next, legal := moves[name][before.State]
-			illegal := (*proposal.StateError)(nil)
+			illegal := (*wire.Error)(nil)
 			switch {
 			case !own:
 				require.ErrorIs(t, err, memory.ErrNotFound, at)
 			case !legal:
 				require.ErrorAs(t, err, &illegal, at)
-				require.Equal(t, before.State, illegal.State)
+				require.Equal(t, before.State, proposal.State(illegal.Details["state"].(string)))
 			case name == "apply" && !g.of[tenant+id+before.Digest()]:
 				require.ErrorIs(t, err, memory.ErrForbidden, at)
 			default:
@@ -266,7 +267,7 @@ func TestProposalNoResynthesis_UnderRacingRevisions(t *testing.T) {
 						_, err = s.Reject(t.Context(), job, p.ID, reviewer, "")
 					}
 				}
-				illegal := (*proposal.StateError)(nil)
+				illegal := (*wire.Error)(nil)
 				if err != nil && !errors.As(err, &illegal) && !errors.Is(err, memory.ErrForbidden) {
 					assert.NoError(t, err)
 				}
@@ -298,7 +299,7 @@ func TestProposals_CrashAtEveryStoreCall(t *testing.T) {
 				for {
 					tries++
 					err := f()
-					illegal := (*proposal.StateError)(nil)
+					illegal := (*wire.Error)(nil)
 					if err == nil || errors.As(err, &illegal) {
 						return
 					}

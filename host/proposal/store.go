@@ -279,7 +279,7 @@ func (s *Store) List(ctx context.Context, job *memory.Job, state State, of event
 }
 
 // Revise changes a proposal under review. It does not activate anything. Errors are those of
-// [Store.Get] and [Store.Create], and a [*StateError] for one that is not under review.
+// [Store.Get] and [Store.Create], and a *wire.Error that is version_conflict for one that is not under review.
 func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revision) (Proposal, error) {
 	return s.transition(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRevised
@@ -288,7 +288,7 @@ func (s *Store) Revise(ctx context.Context, job *memory.Job, id string, r Revisi
 }
 
 // Reject ends a review. The reason, which may be empty, is kept redacted in the audit.
-// A proposal that is not under review is a [*StateError].
+// A proposal that is not under review is a *wire.Error that is version_conflict.
 func (s *Store) Reject(ctx context.Context, job *memory.Job, id string, by Caller, reason string) (Proposal, error) {
 	return s.transition(ctx, job, id, underReview, func(p *Proposal) (*audit, events.Payload, error) {
 		p.State = StateRejected
@@ -309,8 +309,8 @@ func (s *Store) Archive(ctx context.Context, job *memory.Job, id string, by Call
 // Apply installs the artifact that was persisted last, if the gate or the caller's scope allows
 // it. override, if it is not empty, is the caller's reason to apply without the approval that the
 // gate has not granted: it needs Config.MayOverride, and is kept redacted in the audit. Errors,
-// after which the proposal is as it was: memory.ErrForbidden if neither allows it; a [*StateError]
-// for one that is not under review; an [*ArtifactError] if the validator refuses it today.
+// after which the proposal is as it was: memory.ErrForbidden if neither allows it; a *wire.Error that is
+// version_conflict for one that is not under review; an [*ArtifactError] if the validator refuses it today.
 func (s *Store) Apply(ctx context.Context, job *memory.Job, id string, by Caller, override string) (Proposal, error) {
 	if s.cfg.Scope != "" && (!slices.Contains(by.Scopes, s.cfg.Scope) || override != "") {
 		return Proposal{}, errScope
@@ -396,7 +396,7 @@ func (s *Store) transition(ctx context.Context, job *memory.Job, id string, from
 			return Proposal{}, err
 		}
 		if !slices.Contains(from, p.State) {
-			return Proposal{}, &StateError{p.State}
+			return Proposal{}, illegal(p.State)
 		}
 		record, event, err := change(&p)
 		if err != nil {

@@ -1,7 +1,12 @@
 package wire
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"regexp"
 	"time"
 	"unicode/utf8"
 
@@ -23,10 +28,47 @@ type RunRequest struct {
 	TenantID   string         `json:"tenantId"`
 	ScopeID    string         `json:"scopeId"`
 	AgentID    string         `json:"agentId"`
-	// RunSecrets are the run's own by their ids (RFC 0229), in version 2: to be registered with its
-	// redactor, and kept nowhere.
-	RunSecrets map[string]string `json:"runSecrets"`
+	// RunSecrets are the run's own (RFC 0229): to be registered with its redactor, and kept nowhere.
+	RunSecrets []RunSecret `json:"runSecrets"`
 	RunOptions
+	// Key is the header Idempotency-Key: a second request of the tenant with it is answered as the first.
+	// Digest is of the body without its secrets; that of the first request is another if the key is
+	// used for something else, which is CodeKeyMismatch.
+	Key, Digest string `json:"-"`
+}
+
+// RunSecret is a secret that comes with a run. Its ref is "run:" and 1 to 64 letters, digits and . _ -,
+// and its value has 16 to 4,096 characters.
+type RunSecret struct {
+	Ref   string `json:"ref"`
+	Value string `json:"value"`
+}
+
+// MaxRunSecrets is how many secrets a run may have, as a host advertises it (secrets.runSecrets.maxEntries).
+const MaxRunSecrets = 16
+
+var requestKey = regexp.MustCompile(`^[A-Za-z0-9._~-]{22,128}$`)
+
+var secretRef = regexp.MustCompile(`^run:[A-Za-z0-9_.-]{1,64}$`)
+
+// checkSecrets returns an error that names no secret's ref or value.
+func checkSecrets(secrets []RunSecret) error {
+	if len(secrets) > MaxRunSecrets {
+		return Invalid("runSecrets", fmt.Sprintf("there are more than %d", MaxRunSecrets))
+	}
+	seen := map[string]bool{}
+	for _, s := range secrets {
+		switch n := utf8.RuneCountInString(s.Value); {
+		case !secretRef.MatchString(s.Ref):
+			return Invalid("runSecrets", "a ref is not run: and 1 to 64 letters, digits and . _ -")
+		case seen[s.Ref]:
+			return Invalid("runSecrets", "a ref is there twice")
+		case n < 16 || n > 4096:
+			return Invalid("runSecrets", "a value does not have 16 to 4096 characters")
+		}
+		seen[s.Ref] = true
+	}
+	return nil
 }
 
 // ReadRun reads the body of POST /runs. What breaks a rule of the version is validation_error.
@@ -42,18 +84,21 @@ func (e Encoder) ReadRun(r *http.Request) (body RunRequest, err error) {
 	if len(body.Tags) > 100 {
 		return body, Invalid("tags", "there are more than 100")
 	}
-	if e.Version == V2 && body.Configurable != nil && body.Configurable["version"] != 1.0 {
+	if e.Version != V1 && body.Configurable != nil && body.Configurable["version"] != 1.0 {
 		return body, Invalid("configurable", "its version is not 1")
 	}
-	if e.Version != V2 && body.RunSecrets != nil {
-		return body, Invalid("runSecrets", "version 1 has none")
+	if err := checkSecrets(body.RunSecrets); err != nil {
+		return body, err
 	}
-	for _, secret := range body.RunSecrets {
-		if n := utf8.RuneCountInString(secret); n < 16 || n > 4096 {
-			return body, Invalid("runSecrets", "a value does not have 16 to 4096 characters")
-		}
+	if body.Key = r.Header.Get("Idempotency-Key"); body.Key != "" && e.Version != V1 && !requestKey.MatchString(body.Key) {
+		return body, &Error{Kind: CodeKeyInvalid, Message: "the header Idempotency-Key is not 22 to 128 letters, digits and . _ ~ -"}
 	}
-	return body, nil
+	open := body
+	open.RunSecrets = nil
+	raw, err := json.Marshal(open)
+	sum := sha256.Sum256(raw)
+	body.Digest = hex.EncodeToString(sum[:])
+	return body, err
 }
 
 // Accepted is the answer to POST /runs, with status 201. A run that was accepted is running; its
@@ -80,10 +125,12 @@ func (e Encoder) ReadFork(r *http.Request) (body ForkRequest, err error) {
 		return body, Invalid("mode", "the mode is neither replay nor branch")
 	case body.Mode == "replay" && len(body.RunOptionsOverlay) > 0:
 		return body, Invalid("runOptionsOverlay", "a replay has none")
-	case body.Mode == "branch" && body.FromSeq == nil && e.Version == V2:
+	case body.Mode == "branch" && body.FromSeq == nil && e.Version != V1:
 		return body, Invalid("fromSeq", "a branch begins somewhere")
 	case body.FromSeq == nil:
 		body.FromSeq = new(int64)
+	case *body.FromSeq < 0:
+		return body, Invalid("fromSeq", "it is below 0")
 	}
 	return body, nil
 }
@@ -131,7 +178,7 @@ func (e Encoder) Snapshot(tenant string, run Run, files any) any {
 		EventLogSchemaVersion int            `json:"eventLogSchemaVersion,omitempty"`
 		Extensions            map[string]any `json:"extensions,omitempty"`
 	}{Run: run}
-	if e.Version != V2 {
+	if e.Version == V1 {
 		out.Owner, out.Workspace = map[string]any{"tenant": tenant}, files
 		return out
 	}

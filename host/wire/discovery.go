@@ -3,36 +3,33 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	"github.com/openwop/agentmemory/memory"
 )
 
-// families are those that this module knows, with how version 2 says that a claim of each is
-// witnessed.
-var families = map[string]string{
-	"memory": "witnessable-gated", "agents": "witnessable-gated", "multiAgent": "claims-check", "scheduling": "witnessable-gated",
-	"workspace": "witnessable-gated", "heartbeat": "witnessable-gated", "replay": "witnessable-gated", "limits": "witnessable-gated",
-	"supportedEnvelopes": "witnessable-gated", "schemaVersions": "witnessable-gated",
+// families are those that this module knows, which a suite can witness.
+var families = []string{
+	"memory", "agents", "multiAgent", "scheduling", "workspace", "secrets", "heartbeat", "replay", "limits", "supportedEnvelopes", "schemaVersions",
 }
 
 // EventLogSchema is version 2's number of the form in which a log is written.
 const EventLogSchema = 3
 
-// Discovery returns a discovery document in the version, of one in the form of version 1
-// such as the JSON of a *capability.Model. In version 2 a family claims by its presence, at the root
+// Discovery returns a discovery document in the version, of one in the form of version 1 such as a
+// *capability.Model. In version 2 a family claims by its presence, at the root
 // only: a block whose "supported" is false is left out, "supported" is left out of the others, and
-// each family says its status, since when it is there, and how it is witnessed.
-func (e Encoder) Discovery(document []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(document))
+// each family says its status, since when it is there, and how it is witnessed. A document that is no
+// JSON object is memory.ErrValidation.
+func (e Encoder) Discovery(document any) (root map[string]any, err error) {
+	raw, err := json.Marshal(document)
+	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
-	var root map[string]any
-	if !json.Valid(document) || decoder.Decode(&root) != nil || root == nil {
+	if err != nil || decoder.Decode(&root) != nil || root == nil {
 		return nil, memory.ErrValidation.In("wire", "the discovery document is not a JSON object", nil)
 	}
-	if e.Version != V2 {
-		return document, nil
+	if e.Version == V1 {
+		return root, nil
 	}
 	if inner, ok := root["capabilities"].(map[string]any); ok {
 		for name, family := range inner {
@@ -42,26 +39,26 @@ func (e Encoder) Discovery(document []byte) ([]byte, error) {
 		}
 		delete(root, "capabilities")
 	}
-	for name, witness := range families {
+	for _, name := range families {
 		family, ok := root[name]
-		if !ok {
-			continue
-		}
-		if list, ok := family.([]any); ok { // of kinds, which version 2 gives a name
+		if list, isList := family.([]any); isList { // of kinds, which version 2 gives a name
 			family = map[string]any{"kinds": list}
-			root[name] = family
 		}
-		record, ok := family.(map[string]any)
-		if !present(family) || !ok {
+		record, isRecord := family.(map[string]any)
+		if !ok || !isRecord || !present(record) {
 			delete(root, name)
 			continue
 		}
-		maps.Copy(record, map[string]any{"status": "stable", "since": V2.String(), "witness": witness})
+		record["status"], record["since"], record["witness"] = "stable", V2.String(), "witnessable-gated"
+		if name == "multiAgent" {
+			record["witness"] = "claims-check"
+		}
+		root[name] = record
 	}
 	if _, said := root["protocolVersion"]; said {
 		root["protocolVersion"], root["eventLogSchemaVersion"] = V2.String(), EventLogSchema
 	}
-	return json.Marshal(root)
+	return root, nil
 }
 
 // present turns a block and those within it to the form of version 2, and reports whether it

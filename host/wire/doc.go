@@ -3,7 +3,7 @@
 // protocol, and the parts of a server that every host writes again.
 //
 // An [Encoder] is of one version and has a method for each of them. Its zero value speaks
-// version 1:
+// version 2:
 //
 //	var enc wire.Encoder
 //	mux.Handle("GET "+enc.Path("/runs/{id}"), enc.Handle(func(w http.ResponseWriter, r *http.Request) error {
@@ -26,7 +26,7 @@
 //     are fixed phrases, numbers and names of fields: no cause, no identifier and nothing
 //     that was stored (M2). What failed inside the host is internal_error, and a logger
 //     alone is told more.
-//   - A code goes out with the status that its version registers, see [Encoder.Status].
+//   - A code goes out with the status that its version registers, see [Encoder.Envelope].
 //     Version 2 sends registered codes only: one that it lacks becomes the registered code
 //     for the same refusal, with the cause as details.reason.
 //   - Events and discovery documents in version 2 have its names: agent.memory-consolidated,

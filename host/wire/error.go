@@ -24,6 +24,14 @@ const (
 	CodeVersionUnsupported memory.Code = "protocol_version_unsupported"
 	CodeStreamMode         memory.Code = "unsupported_stream_mode"
 
+	// What is wrong with the header Idempotency-Key.
+	CodeKeyInvalid  memory.Code = "idempotency_key_invalid"
+	CodeKeyMismatch memory.Code = "idempotency_key_mismatch"
+
+	// Why a run fails that names a secret which it may not have, or does not have (RFC 0229).
+	CodeCredentialForbidden memory.Code = "credential_forbidden"
+	CodeCredentialNotFound  memory.Code = "credential_not_found"
+
 	// CodeArtifactInvalid is for an artifact that is not one of its kind. The protocol gives
 	// the status 422 and no code (RFC 0096): it goes out as validation_error.
 	CodeArtifactInvalid memory.Code = "artifact_invalid"
@@ -84,6 +92,10 @@ var answers = map[memory.Code][2]answer{
 	CodeVersionMismatch:            both(CodeVersionMismatch, 400),
 	CodeVersionUnsupported:         both(CodeVersionUnsupported, 406),
 	CodeStreamMode:                 both(CodeStreamMode, 400),
+	CodeKeyInvalid:                 both(CodeKeyInvalid, 400),
+	CodeKeyMismatch:                both(CodeKeyMismatch, 409),
+	CodeCredentialForbidden:        both(CodeCredentialForbidden, 403),
+	CodeCredentialNotFound:         both(CodeCredentialNotFound, 404),
 	CodeArtifactInvalid:            {{memory.CodeValidation, 422}, {memory.CodeValidation, 400}},
 }
 
@@ -98,14 +110,11 @@ func (e Encoder) lookup(code memory.Code) answer {
 	if !ok {
 		return answer{memory.CodeInternal, http.StatusInternalServerError}
 	}
-	if e.Version == V2 {
-		return of[1]
+	if e.Version == V1 {
+		return of[0]
 	}
-	return of[0]
+	return of[1]
 }
-
-// Status returns the HTTP status of a code in the version: 500 for one that has none.
-func (e Encoder) Status(code memory.Code) int { return e.lookup(code).status }
 
 // Envelope returns what an error is to a client, and the status of the answer. The code is
 // that of an [*Error], else that of memory.CodeOf; the message is the text of the error within
@@ -135,7 +144,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 		if detailed, ok := said.(interface{ Details() map[string]any }); ok {
 			maps.Copy(details, detailed.Details())
 		}
-		if e.Version == V2 && isGeneric(to.code) {
+		if e.Version != V1 && isGeneric(to.code) {
 			details["service"] = "memory"
 		}
 	}

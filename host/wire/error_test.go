@@ -76,7 +76,7 @@ func TestM2_EnvelopesHaveTheirVersionsCodeAndNothingFromInside(t *testing.T) {
 			wraps = append(wraps, kind.With("a fixed phrase", errors.New(canary)))
 		}
 		for _, err := range wraps {
-			for version, want := range map[wire.Version]string{0: c.v1, wire.V1: c.v1, wire.V2: c.v2} {
+			for version, want := range map[wire.Version]string{0: c.v2, wire.V1: c.v1, wire.V2: c.v2} {
 				enc := wire.Encoder{Version: version}
 				envelope, status := enc.Envelope(err)
 				assert.Equal(t, want, fmt.Sprintf("%d %s", status, envelope.Code), "%v in version %d", err, version)
@@ -102,7 +102,7 @@ func TestM2_DetailsAreThoseOfTheErrorThatIsAnswered(t *testing.T) {
 		errors.Join(foreign{errors.New(canary)}, memory.ErrNotFound),
 		foreign{fmt.Errorf("%s: %w", canary, memory.ErrNotFound)},
 	} {
-		envelope, status := wire.Encoder{}.Envelope(err)
+		envelope, status := wire.Encoder{Version: wire.V1}.Envelope(err)
 		assert.Equal(t, 404, status)
 		assert.Equal(t, wire.Envelope{Code: memory.CodeNotFound, Message: memory.ErrNotFound.Error()}, envelope)
 	}

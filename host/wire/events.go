@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,11 +38,14 @@ func (l timedLog) Read(ctx context.Context, tenant, runID string, from int64, li
 	})
 }
 
-// Events answers with a page of a run's log, from fromSeq of the query on, or follows it by
-// [Encoder.Stream] if the client takes a stream. Both continue behind the header Last-Event-ID. All
-// events of a run are in the modes updates and debug; another streamMode is unsupported_stream_mode.
-// The caller has looked whether there is such a run.
-func (e Encoder) Events(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID string) error {
+// Events answers with a page of a run's log, from fromSeq of the query on, or with a stream of server-sent
+// events if the client takes one: to the run's terminal event (run.completed, run.failed or run.cancelled),
+// or until the client goes; with bufferMs of the query each frame is a batch. Both continue behind the
+// header Last-Event-ID. All events of a run are in the modes updates and debug; another streamMode is
+// unsupported_stream_mode. status is that of the run: a stream of one that has ended does not wait. The
+// caller has looked whether there is such a run. A read of the log has memory.PluginTimeout, and a client
+// has 30 seconds to take an event. An error after the first event ends the stream.
+func (e Encoder) Events(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID, status string) error {
 	if mode := r.URL.Query().Get("streamMode"); mode != "" && !servedModes.MatchString(mode) {
 		return &Error{Kind: CodeStreamMode, Message: "the mode is not served", Details: map[string]any{"supported": []string{"updates", "debug"}}}
 	}
@@ -53,12 +57,18 @@ func (e Encoder) Events(w http.ResponseWriter, r *http.Request, log events.Reade
 	if err != nil {
 		return err
 	}
-	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return e.Stream(w, r, log, tenant, runID, from)
-	}
 	page, err := timedLog{Reader: log}.Read(r.Context(), tenant, runID, from, longestPage)
 	if err != nil {
 		return err
+	}
+	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+		if _, ended := isTerminal(events.Type("run." + status)); ended && len(page) == 0 {
+			w.WriteHeader(http.StatusOK)
+			return nil
+		}
+		return e.stream(w, r, log, tenant, runID, from)
 	}
 	docs, err := e.docs(page)
 	if err != nil {
@@ -99,7 +109,7 @@ func (e Encoder) docs(page []events.RunEvent) ([]json.RawMessage, error) {
 func (e Encoder) Poll(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID, status string) error {
 	q := r.URL.Query()
 	after, err := sequence(q.Get("afterSequence"), "afterSequence", -1)
-	if old := q.Get("lastSequence"); err == nil && old != "" && e.Version != V2 {
+	if old := q.Get("lastSequence"); err == nil && old != "" && e.Version == V1 {
 		after, err = sequence(old, "lastSequence", -1)
 	}
 	if err != nil {
@@ -150,15 +160,12 @@ func waits(ctx context.Context) bool {
 	}
 }
 
-// Stream answers with the events of a run from a sequence on, as server-sent events, and goes on
-// as they come until the run's terminal event (run.completed, run.failed or run.cancelled) or until
-// the client goes. A client that comes back names the last sequence that it has by the header
-// Last-Event-ID. A run that the log does not have is waited for: the caller of Stream has
-// looked whether there is one. An error after the first event ends the stream. A read of the log
-// has memory.PluginTimeout, and a client has 30 seconds to take an event.
-func (e Encoder) Stream(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID string, from int64) error {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
+// stream writes the events of a run from a sequence on, as they come.
+func (e Encoder) stream(w http.ResponseWriter, r *http.Request, log events.Reader, tenant, runID string, from int64) error {
+	buffer, err := sequence(r.URL.Query().Get("bufferMs"), "bufferMs", 0)
+	if err != nil {
+		return err
+	}
 	control, said := http.NewResponseController(w), time.Now()
 	write := func(format string, args ...any) error {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTime)) // a writer without deadlines has none
@@ -184,7 +191,11 @@ func (e Encoder) Stream(w http.ResponseWriter, r *http.Request, log events.Reade
 			return err
 		}
 		t := ev.Payload.EventType()
-		if write("id: %d\nevent: %s\ndata: %s\n\n", ev.Sequence, e.EventType(t), raw) != nil {
+		name := e.EventType(t)
+		if buffer > 0 { // a batch may be of one
+			name, raw = "batch", slices.Concat([]byte("["), raw, []byte("]"))
+		}
+		if write("id: %d\nevent: %s\ndata: %s\n\n", ev.Sequence, name, raw) != nil {
 			return nil // the client has gone
 		}
 		if _, terminal := isTerminal(t); terminal {

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -35,7 +36,9 @@ func TestE3_StreamEndsWithTheTerminalEvent(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		enc := wire.Encoder{Version: wire.V2}
-		require.NoError(t, enc.Stream(w, httptest.NewRequest("GET", "/", nil), log, "acme", "run-1", from))
+		r := httptest.NewRequest("GET", fmt.Sprint("/?fromSeq=", from), nil)
+		r.Header.Set("Accept", "text/event-stream")
+		require.NoError(t, enc.Events(w, r, log, "acme", "run-1", "running"))
 		var got []string
 		for line := range strings.Lines(w.Body.String()) {
 			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "event: "); ok {
@@ -125,7 +128,7 @@ func TestStreamIsKeptAlive(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "/", nil).WithContext(ctx)
 		r.Header.Set("Accept", "text/event-stream")
-		require.NoError(t, wire.Encoder{}.Events(w, r, logged(t), "acme", "going"))
+		require.NoError(t, wire.Encoder{Version: wire.V1}.Events(w, r, logged(t), "acme", "going", "running"))
 		assert.Equal(t, 2, strings.Count(w.Body.String(), ": still here\n\n"))
 		assert.Equal(t, 2, strings.Count(w.Body.String(), "\ndata: "))
 	})
@@ -137,7 +140,7 @@ func TestEventsByMode(t *testing.T) {
 		"streamMode=debug,values": false, "fromSeq=x": false, "fromSeq=-1": false, "fromSeq=9007199254740992": false,
 	} {
 		w := httptest.NewRecorder()
-		err := wire.Encoder{}.Events(w, httptest.NewRequest("GET", "/?"+query, nil), logged(t), "acme", "ended")
+		err := wire.Encoder{Version: wire.V1}.Events(w, httptest.NewRequest("GET", "/?"+query, nil), logged(t), "acme", "ended", "failed")
 		assert.Equal(t, served, err == nil, query)
 	}
 }

@@ -55,7 +55,7 @@ func TestMajors(t *testing.T) {
 }
 
 func TestRunIDs(t *testing.T) {
-	one, two := wire.Encoder{}, wire.Encoder{Version: wire.V2}
+	one, two := wire.Encoder{Version: wire.V1}, wire.Encoder{Version: wire.V2}
 	assert.Equal(t, "run-1", one.RunID("acme", "run-1"))
 	assert.Equal(t, "acme/run-1", two.RunID("acme", "run-1"))
 	assert.Equal(t, "acme/run-1", two.RunID("acme", "acme/run-1"), "bound once")

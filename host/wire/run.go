@@ -2,7 +2,7 @@ package wire
 
 import (
 	"encoding/json"
-	"strconv"
+	"net/url"
 	"strings"
 
 	"github.com/openwop/agentmemory/events"
@@ -11,7 +11,7 @@ import (
 // RunID is the id of a tenant's run in documents of the version: version 2 binds it to the tenant
 // (tenant/id).
 func (e Encoder) RunID(tenant, id string) string {
-	if e.Version != V2 || tenant == "" || strings.HasPrefix(id, tenant+"/") {
+	if e.Version == V1 || tenant == "" || strings.HasPrefix(id, tenant+"/") {
 		return id
 	}
 	return tenant + "/" + id
@@ -24,27 +24,18 @@ func (e Encoder) RunPath(tenant, id string) string {
 }
 
 func project(id string) string {
-	var b strings.Builder
-	for _, c := range []byte(id) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '.', c == '_', c == '-':
-			b.WriteByte(c)
-		default:
-			b.WriteString("~" + strings.ToUpper(strconv.FormatUint(uint64(c)|0x100, 16)[1:]))
-		}
-	}
-	return b.String()
+	return strings.NewReplacer("%", "~", "+", "~20", "~", "~7E").Replace(url.QueryEscape(id))
 }
 
 // ParseRunID reads the id of a run out of a segment of a path, as the caller's tenant named it:
 // bare or, in version 2, bound. An id that is bound to another tenant is id_tenant_mismatch.
 func (e Encoder) ParseRunID(tenant, segment string) (string, error) {
-	if e.Version != V2 {
+	if e.Version == V1 {
 		return segment, nil
 	}
-	id, err := unproject(segment)
+	id, err := url.PathUnescape(strings.NewReplacer("%", "%25", "~", "%").Replace(segment))
 	if err != nil {
-		return "", err
+		return "", errProjection
 	}
 	if of, own, bound := strings.Cut(id, "/"); bound {
 		if of != tenant {
@@ -53,22 +44,6 @@ func (e Encoder) ParseRunID(tenant, segment string) (string, error) {
 		return own, nil
 	}
 	return id, nil
-}
-
-func unproject(segment string) (string, error) {
-	head, rest, escaped := strings.Cut(segment, "~")
-	if !escaped {
-		return segment, nil
-	}
-	if len(rest) < 2 {
-		return "", errProjection
-	}
-	c, err := strconv.ParseUint(rest[:2], 16, 8)
-	if err != nil {
-		return "", errProjection
-	}
-	rest, err = unproject(rest[2:])
-	return head + string([]byte{byte(c)}) + rest, err
 }
 
 var errProjection = Invalid("runId", "a ~ is not followed by two hex digits")
@@ -85,7 +60,7 @@ func Owner(tenant string) map[string]any {
 // an error that matches events.ErrInvalid.
 func (e Encoder) RunEvent(ev events.RunEvent) ([]byte, error) {
 	raw, err := json.Marshal(ev)
-	if err != nil || e.Version != V2 {
+	if err != nil || e.Version == V1 {
 		return raw, err
 	}
 	doc := map[string]json.RawMessage{}
@@ -110,7 +85,7 @@ func (e Encoder) RunEvent(ev events.RunEvent) ([]byte, error) {
 // in it, and run.started says whose the run is.
 func (e Encoder) Payload(tenant string, p events.Payload) ([]byte, error) {
 	raw, err := json.Marshal(p)
-	if err != nil || e.Version != V2 || tenant == "" {
+	if err != nil || e.Version == V1 || tenant == "" {
 		return raw, err
 	}
 	fields := map[string]json.RawMessage{}

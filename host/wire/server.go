@@ -1,19 +1,17 @@
 package wire
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,20 +56,14 @@ func (w *answerState) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError and Hijack are what an http.ResponseController calls; both begin an answer.
+// FlushError is what an http.ResponseController calls; it begins an answer.
 func (w *answerState) FlushError() error {
 	err := http.NewResponseController(w.ResponseWriter).Flush()
 	w.begun = w.begun || !errors.Is(err, http.ErrNotSupported)
 	return err
 }
 
-func (w *answerState) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	w.begun = w.begun || err == nil
-	return conn, rw, err
-}
-
-// Unwrap leads an http.ResponseController to the deadlines.
+// Unwrap leads an http.ResponseController to the deadlines, and to the connection.
 func (w *answerState) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Refuse answers a request with the envelope of an error.
@@ -91,7 +83,7 @@ func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 // which registers no code with that status, not_found.
 func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
-	if e.Version == V2 {
+	if e.Version != V1 {
 		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: noMethod})
 		return
 	}
@@ -103,7 +95,7 @@ const noMethod = "the path does not have this method"
 // Unadvertised is the refusal of an operation whose family the host does not advertise:
 // capability_not_provided in version 1, not_found in version 2.
 func (e Encoder) Unadvertised(message string) *Error {
-	if e.Version == V2 {
+	if e.Version != V1 {
 		return &Error{Kind: memory.CodeNotFound, Message: message}
 	}
 	return &Error{Kind: memory.CodeNotProvided, Message: message}
@@ -138,15 +130,22 @@ func Reply(w http.ResponseWriter, status int, body any) error {
 	return err
 }
 
-// ReplyTagged answers a GET or HEAD with a JSON body that has an ETag, or with 304 if the client has
-// it. The client asks each time.
-func ReplyTagged(w http.ResponseWriter, r *http.Request, body []byte) {
-	sum := sha256.Sum256(body)
+// ReplyTagged answers a GET or HEAD with the JSON form of body and an ETag, or with 304 if the client has
+// it. The client asks each time, unless the answer has a Cache-Control already. A body that has none is an error, and nothing has been sent.
+func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(raw)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	header.Set("Cache-Control", "private, no-cache")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	if header.Get("Cache-Control") == "" {
+		header.Set("Cache-Control", "private, no-cache")
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(raw))
+	return nil
 }
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give
@@ -162,6 +161,16 @@ func reply(w http.ResponseWriter, r *http.Request, status int, body any) {
 		return
 	}
 	_ = Reply(w, status, body) // the client has gone
+}
+
+// Mux returns a handler that serves routes by their patterns, which are those of [http.ServeMux], as
+// [Encoder.Handle] and [Encoder.Routes] do.
+func (e Encoder) Mux(routes map[string]func(w http.ResponseWriter, r *http.Request) error) http.Handler {
+	mux := http.NewServeMux()
+	for pattern, serve := range routes {
+		mux.Handle(pattern, e.Handle(serve))
+	}
+	return e.Routes(mux)
 }
 
 // Routes returns a handler that serves mux, and answers with an envelope where mux has no
@@ -221,13 +230,14 @@ func Read(r *http.Request, max int64, v any) error {
 	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 		return Invalid(wrong.Field, "the field is not "+kindName(wrong.Type))
 	}
-	if _, strict := jsonguard.Decode(raw, len(raw)); strict != nil {
+	value, strict := jsonguard.Decode(raw, len(raw))
+	if strict != nil {
 		return &Error{Kind: memory.CodeValidation, Message: "the body " + strict.Error()}
 	}
 	if err != nil {
 		return &Error{Kind: memory.CodeValidation, Message: "the body does not have the form of the request"}
 	}
-	if !hasKnownFields(json.NewDecoder(bytes.NewReader(raw)), reflect.TypeOf(v)) { // the name is the client's text
+	if !hasKnownFields(value, reflect.TypeOf(v)) { // the name is the client's text
 		return &Error{Kind: memory.CodeValidation, Message: "the body has a field that is not known"}
 	}
 	return nil
@@ -235,51 +245,45 @@ func Read(r *http.Request, max int64, v any) error {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// hasKnownFields reports whether the objects in a text that was decoded into a value of a type have only
-// names of the type's fields, spelt as they are: the decoder of encoding/json looks at no
-// letter's case.
-func hasKnownFields(text *json.Decoder, t reflect.Type) bool {
+// hasKnownFields reports whether the objects in a value that was decoded into a type have only names of
+// the type's fields, spelt as they are: the decoder of encoding/json looks at no letter's case.
+func hasKnownFields(value any, t reflect.Type) bool {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	kind := t.Kind()
-	if kind != reflect.Struct && kind != reflect.Map && kind != reflect.Slice || reflect.PointerTo(t).Implements(unmarshaler) {
-		return text.Decode(new(json.RawMessage)) == nil
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return true // it has looked itself
 	}
-	open, err := text.Token()
-	if _, group := open.(json.Delim); !group { // null, or a text as the type writes itself
-		return err == nil
-	}
-	fields := map[string]reflect.Type{}
-	if kind == reflect.Struct {
-		for _, f := range reflect.VisibleFields(t) {
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" && f.IsExported() && !f.Anonymous {
-				fields[cmp.Or(name, f.Name)] = f.Type
+	switch v := value.(type) {
+	case []any:
+		return t.Kind() != reflect.Slice || !slices.ContainsFunc(v, func(item any) bool { return !hasKnownFields(item, t.Elem()) })
+	case map[string]any:
+		fields := fieldsOf(t)
+		for name, inner := range v {
+			of := fields[name]
+			if t.Kind() == reflect.Map {
+				of = t.Elem()
 			}
-		}
-	}
-	for text.More() {
-		var of reflect.Type
-		if kind == reflect.Struct {
-			token, err := text.Token()
-			name, _ := token.(string)
-			if of = fields[name]; err != nil || of == nil {
+			if t.Kind() != reflect.Interface && (of == nil || !hasKnownFields(inner, of)) {
 				return false
 			}
-		} else {
-			if kind == reflect.Map {
-				if _, err := text.Token(); err != nil {
-					return false
-				}
-			}
-			of = t.Elem()
-		}
-		if !hasKnownFields(text, of) {
-			return false
 		}
 	}
-	_, err = text.Token()
-	return err == nil
+	return true
+}
+
+// fieldsOf returns the types of a struct's fields by their names in JSON.
+func fieldsOf(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return fields
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "-" && f.IsExported() && !f.Anonymous {
+			fields[cmp.Or(name, f.Name)] = f.Type
+		}
+	}
+	return fields
 }
 
 // kindName names a type as JSON does, with its article.
@@ -317,46 +321,19 @@ func Caller(r *http.Request, tenant func(*http.Request) (string, error)) (string
 // ErrNoTenant refuses a caller who has no tenant at the host.
 var ErrNoTenant = &Error{Kind: memory.CodeForbidden, Message: "the caller has no tenant here"}
 
-// Below returns what is behind a root in the path of a request, escaped as it came. ok is false if the
-// path is elsewhere.
-func Below(r *http.Request, root string) (rest string, isRoot, ok bool) {
-	rest, ok = strings.CutPrefix(r.URL.EscapedPath(), root)
-	if !ok || rest == "" {
-		return "", true, ok
-	}
-	if rest, ok = strings.CutPrefix(rest, "/"); !ok {
-		return "", false, false
-	}
-	return rest, false, true
-}
-
 // Bearer returns what tells the tenant of a request by its bearer token (RFC 6750): tokens
 // maps each token to a tenant. A request without a token, or with another, is
-// unauthenticated. How long the comparison takes does not depend on the tokens.
+// unauthenticated. Tokens are looked up by their digests, so that how long it takes tells nothing of them.
 func Bearer(tokens map[string]string) func(r *http.Request) (tenant string, err error) {
-	type known struct {
-		sum    [sha256.Size]byte
-		tenant string
-	}
-	var all []known
+	tenants := map[[sha256.Size]byte]string{}
 	for token, tenant := range tokens {
-		all = append(all, known{sha256.Sum256([]byte(token)), tenant})
+		tenants[sha256.Sum256([]byte(token))] = tenant
 	}
 	return func(r *http.Request) (string, error) {
-		refused := &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
-		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !ok || !strings.EqualFold(scheme, "Bearer") || token == "" {
-			return "", refused
-		}
-		sum := sha256.Sum256([]byte(token))
-		tenant, found := "", 0
-		for i := range all {
-			if same := subtle.ConstantTimeCompare(sum[:], all[i].sum[:]); same == 1 {
-				tenant, found = all[i].tenant, 1
-			}
-		}
-		if found == 0 {
-			return "", refused
+		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+		tenant, ok := tenants[sha256.Sum256([]byte(token))]
+		if !ok || token == "" || !strings.EqualFold(scheme, "Bearer") {
+			return "", &Error{Kind: CodeUnauthenticated, Message: "a valid bearer token is required"}
 		}
 		return tenant, nil
 	}

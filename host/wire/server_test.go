@@ -22,7 +22,7 @@ import (
 )
 
 func ExampleEncoder() {
-	var enc wire.Encoder // version 1
+	var enc wire.Encoder // version 2
 	tenant := wire.Bearer(map[string]string{"a-token": "acme"})
 	mux := http.NewServeMux()
 	mux.Handle("POST "+enc.Path("/runs"), enc.Handle(func(w http.ResponseWriter, r *http.Request) error {
@@ -40,7 +40,7 @@ func ExampleEncoder() {
 	server := enc.Routes(mux)
 
 	for _, body := range []string{`{"workflowId": "greet"}`, `{"workflowId": 7}`} {
-		r := httptest.NewRequest("POST", "/v1/runs", strings.NewReader(body))
+		r := httptest.NewRequest("POST", "/runs", strings.NewReader(body))
 		r.Header.Set("Authorization", "Bearer a-token")
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, r)
@@ -147,7 +147,7 @@ func FuzzRead(f *testing.F) {
 			require.True(t, utf8.Valid(raw) && len(raw) <= 1<<10)
 			return
 		}
-		_, status := wire.Encoder{}.Envelope(err)
+		_, status := wire.Encoder{Version: wire.V1}.Envelope(err)
 		if status != 400 && status != 413 {
 			t.Fatalf("status %d", status)
 		}
@@ -168,7 +168,7 @@ func TestBearer(t *testing.T) {
 		got, err := tenant(r)
 		assert.Equal(t, want, got, header)
 		if want == "" {
-			envelope, status := wire.Encoder{}.Envelope(err)
+			envelope, status := wire.Encoder{Version: wire.V1}.Envelope(err)
 			assert.Equal(t, 401, status, header)
 			assert.Equal(t, wire.CodeUnauthenticated, envelope.Code)
 		}
@@ -258,7 +258,7 @@ func TestReplyIsWholeOrNothing(t *testing.T) {
 // announcement before the answer is not the answer.
 func TestHandle_AnswersOnce(t *testing.T) {
 	var log bytes.Buffer
-	enc := wire.Encoder{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	enc := wire.Encoder{Version: wire.V1, Log: slog.New(slog.NewTextHandler(&log, nil))}
 	get := func(serve func(w http.ResponseWriter) error) (int, string) {
 		handler := enc.Handle(func(w http.ResponseWriter, _ *http.Request) error {
 			require.NoError(t, serve(w))
@@ -303,7 +303,7 @@ func TestHandle_AnswersOnce(t *testing.T) {
 func TestRefuse_DropsTheHeadersOfTheAnswer(t *testing.T) {
 	for _, method := range []string{"GET", "HEAD"} {
 		w := httptest.NewRecorder()
-		wire.Encoder{}.Handle(func(w http.ResponseWriter, _ *http.Request) error {
+		wire.Encoder{Version: wire.V1}.Handle(func(w http.ResponseWriter, _ *http.Request) error {
 			for name, value := range map[string]string{"Content-Length": "3", "ETag": `"a"`, "Content-Encoding": "gzip", "Cache-Control": "public"} {
 				w.Header().Set(name, value)
 			}

@@ -16,9 +16,9 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	assert.Equal(t, "/v1/runs", wire.Encoder{}.Path("/runs"))
+	assert.Equal(t, "/v1/runs", wire.Encoder{Version: wire.V1}.Path("/runs"))
 	assert.Equal(t, "/runs", wire.Encoder{Version: wire.V2}.Path("/runs"))
-	assert.Equal(t, "/v1/host/sample/memory/distill", wire.Encoder{}.Seam("/memory/distill"))
+	assert.Equal(t, "/v1/host/sample/memory/distill", wire.Encoder{Version: wire.V1}.Seam("/memory/distill"))
 	assert.Equal(t, "/conformance/seams/sample/memory/distill", wire.Encoder{Version: wire.V2}.Seam("/memory/distill"))
 }
 
@@ -37,7 +37,7 @@ func TestRunEventsInBothVersions(t *testing.T) {
 		ev := events.RunEvent{Sequence: int64(i), Record: events.Record{
 			ID: "ev-1", Tenant: "acme", RunID: "run-1", EngineVersion: "7", Time: time.UnixMilli(1_700_000_000_000).UTC(), Payload: p,
 		}}
-		v1, err := wire.Encoder{}.RunEvent(ev)
+		v1, err := wire.Encoder{Version: wire.V1}.RunEvent(ev)
 		require.NoError(t, err)
 		require.NoError(t, eventschema.ValidateEvent(v1))
 		v2, err := wire.Encoder{Version: wire.V2}.RunEvent(ev)
@@ -67,7 +67,7 @@ func TestRunEventsInBothVersions(t *testing.T) {
 		b["runId"] = a["runId"]
 		assert.Equal(t, a, b)
 	}
-	_, err := wire.Encoder{}.RunEvent(events.RunEvent{})
+	_, err := wire.Encoder{Version: wire.V1}.RunEvent(events.RunEvent{})
 	assert.ErrorIs(t, err, events.ErrInvalid)
 }
 
@@ -91,8 +91,16 @@ const discovery = `{"protocolVersion":"1.1","memory":{"supported":true,"writable
 	"agents":{"memoryBackends":["long-term"],"memoryConsolidation":{"supported":true,"schedule":"scheduled"},"commitments":{"supported":false}},
 	"workspace":{"supported":false},"x-host-acme":{"supported":false}}`
 
+func discovered(v wire.Version, document []byte) ([]byte, error) {
+	root, err := wire.Encoder{Version: v}.Discovery(json.RawMessage(document))
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(root)
+}
+
 func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
-	raw, err := wire.Encoder{Version: wire.V2}.Discovery([]byte(discovery))
+	raw, err := discovered(wire.V2, []byte(discovery))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"protocolVersion":"2.0","eventLogSchemaVersion":3,"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","writable":true,"maxEntrySizeBytes":65536,
 		"search":{"modes":["filter"]},"retention":{"ttl":true,"forget":true},"attribution":{"emitsWriteEvents":true}},
@@ -100,27 +108,27 @@ func TestA1_DiscoveryInVersion2ClaimsByPresence(t *testing.T) {
 		"x-host-acme":{"supported":false}}`, string(raw))
 
 	// Older hosts wrap their families; version 2 forbids it.
-	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"capabilities":{"memory":{"supported":true},"agents":{}},"agents":{"commitments":{"supported":true}}}`))
+	raw, err = discovered(wire.V2, []byte(`{"capabilities":{"memory":{"supported":true},"agents":{}},"agents":{"commitments":{"supported":true}}}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated"},"agents":{"status":"stable","since":"2.0","witness":"witnessable-gated","commitments":{}}}`, string(raw))
 
 	// A list of kinds has a name there.
-	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"supportedEnvelopes":["acme.note"],"multiAgent":{"executionModel":{"supported":false}}}`))
+	raw, err = discovered(wire.V2, []byte(`{"supportedEnvelopes":["acme.note"],"multiAgent":{"executionModel":{"supported":false}}}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"supportedEnvelopes":{"status":"stable","since":"2.0","witness":"witnessable-gated","kinds":["acme.note"]},"multiAgent":{"status":"stable","since":"2.0","witness":"claims-check"}}`, string(raw))
 
-	same, err := wire.Encoder{}.Discovery([]byte(discovery))
+	same, err := discovered(wire.V1, []byte(discovery))
 	require.NoError(t, err)
-	assert.Equal(t, discovery, string(same))
+	assert.JSONEq(t, discovery, string(same))
 	for _, malformed := range []string{`["hunter2"]`, `null`, `{} "hunter2"`, ``} {
 		for _, version := range []wire.Version{wire.V1, wire.V2} {
-			_, err = wire.Encoder{Version: version}.Discovery([]byte(malformed))
+			_, err = discovered(version, []byte(malformed))
 			assert.EqualError(t, err, "wire: the discovery document is not a JSON object", malformed)
 		}
 	}
 
 	// A list of blocks has those that are supported.
-	raw, err = wire.Encoder{Version: wire.V2}.Discovery([]byte(`{"memory":{"supported":true,"list":[1,{"supported":false},{"supported":true,"a":{"supported":"yes"}}]}}`))
+	raw, err = discovered(wire.V2, []byte(`{"memory":{"supported":true,"list":[1,{"supported":false},{"supported":true,"a":{"supported":"yes"}}]}}`))
 	require.NoError(t, err)
 	assert.JSONEq(t, `{"memory":{"status":"stable","since":"2.0","witness":"witnessable-gated","list":[1,{}]}}`, string(raw))
 }
@@ -131,7 +139,7 @@ func TestA1_NothingIsClaimedWithoutMemory(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := json.Marshal(m)
 	require.NoError(t, err)
-	raw, err = wire.Encoder{Version: wire.V2}.Discovery(raw)
+	raw, err = discovered(wire.V2, raw)
 	require.NoError(t, err)
 	assert.False(t, strings.Contains(string(raw), "memory"), "%s", raw)
 }

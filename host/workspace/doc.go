@@ -24,9 +24,9 @@
 //
 // # Errors
 //
-// memory.ErrNotFound for a file or a version that is not there; a [*ConflictError], code
-// workspace_conflict, for an ETag that is not the file's; a [*LimitError], code
-// workspace_too_large or storage_limit_exceeded; memory.ErrValidation for a malformed path.
+// memory.ErrNotFound for a file or a version that is not there; a *wire.Error that is
+// workspace_conflict, for an ETag that is not the file's, and one that is workspace_too_large or
+// storage_limit_exceeded; memory.ErrValidation for a malformed path.
 // None holds a path or content (M2).
 //
 // # Concurrency

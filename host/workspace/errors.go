@@ -7,48 +7,18 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// ConflictError says that a file is not as the writer knows it. Nothing was written.
-type ConflictError struct {
-	// CurrentVersion is the file's; 0 if there is none.
-	CurrentVersion int64
+// conflict says that a file is not as the writer knows it; current is its version, 0 if there is none.
+func conflict(current int64) error {
+	return &wire.Error{Kind: wire.CodeWorkspaceConflict, Message: "workspace: the file has another version", Details: map[string]any{"currentVersion": current}}
 }
 
-// Error names the rule.
-func (e *ConflictError) Error() string { return "workspace: the file has another version" }
-
-// Code is workspace_conflict.
-func (e *ConflictError) Code() memory.Code { return wire.CodeWorkspaceConflict }
-
-// Details is what the error envelope carries.
-func (e *ConflictError) Details() map[string]any {
-	return map[string]any{"currentVersion": e.CurrentVersion}
+func tooLarge(limit int) error {
+	return &wire.Error{Kind: wire.CodeWorkspaceTooLarge, Message: fmt.Sprintf("workspace: a file may have %d bytes", limit), Details: map[string]any{"limit": limit}}
 }
 
-// LimitError says that a file is too long, or that there are too many. Nothing was written.
-type LimitError struct {
-	// Limit is the one that was reached, of bytes or of files.
-	Limit int
-	files bool
+func tooMany(limit int) error {
+	return &wire.Error{Kind: memory.CodeStorageLimit, Message: fmt.Sprintf("workspace: there may be %d files", limit), Details: map[string]any{"service": "workspace", "limit": limit}}
 }
-
-// Error names the limit.
-func (e *LimitError) Error() string {
-	if e.files {
-		return fmt.Sprintf("workspace: there may be %d files", e.Limit)
-	}
-	return fmt.Sprintf("workspace: a file may have %d bytes", e.Limit)
-}
-
-// Code is workspace_too_large for bytes, and storage_limit_exceeded for files.
-func (e *LimitError) Code() memory.Code {
-	if e.files {
-		return memory.CodeStorageLimit
-	}
-	return wire.CodeWorkspaceTooLarge
-}
-
-// Details is what the error envelope carries.
-func (e *LimitError) Details() map[string]any { return map[string]any{"limit": e.Limit} }
 
 var (
 	errNotFound = memory.ErrNotFound.In(pkg, "no such file", nil)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
+	"sync"
 
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/internal/hostcall"
@@ -32,66 +32,75 @@ type Handler struct {
 	Subjects func(r *http.Request, path string) []string
 	// Wire is of the protocol's version that the handler speaks.
 	Wire wire.Encoder
+
+	once   sync.Once
+	routes http.Handler
 }
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path, list, ok := wire.Below(r, h.Wire.Files(""))
-	path, err := url.PathUnescape(path)
-	switch {
-	case err != nil || !ok:
-		h.Wire.Refuse(w, r, errNotFound)
-	case list && r.Method != http.MethodGet && r.Method != http.MethodHead:
-		h.Wire.RefuseMethod(w, r, "GET, HEAD")
-	default:
-		h.Wire.Handle(func(w http.ResponseWriter, r *http.Request) error { return h.serve(w, r, path, list) }).ServeHTTP(w, r)
+	h.once.Do(func() {
+		all := h.Wire.Files("")
+		one := all + "/{path...}"
+		h.routes = h.Wire.Mux(map[string]func(http.ResponseWriter, *http.Request) error{
+			all: func(w http.ResponseWriter, r *http.Request) error { // or it would be sent to the path with a slash
+				h.Wire.RefuseMethod(w, r, "GET, HEAD")
+				return nil
+			},
+			"GET " + all: h.forCaller(h.list), "GET " + one: h.forCaller(h.get), "PUT " + one: h.forCaller(h.put), "DELETE " + one: h.forCaller(h.delete),
+		})
+	})
+	h.routes.ServeHTTP(w, r)
+}
+
+// forCaller answers by a job of the caller's tenant.
+func (h *Handler) forCaller(answer func(http.ResponseWriter, *http.Request, *memory.Job) error) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx := r.Context()
+		job, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (*memory.Job, error) { return h.Job(r.WithContext(ctx)) })
+		if err == nil && job == nil {
+			err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
+		}
+		if err != nil {
+			return err
+		}
+		defer job.End(ctx) // events that the sink has not taken yet are relayed later
+		return answer(w, r, job)
 	}
 }
 
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, path string, list bool) error {
-	ctx := r.Context()
-	job, err := hostcall.Call(ctx, "the source of jobs", memory.PluginTimeout, func(ctx context.Context) (*memory.Job, error) { return h.Job(r.WithContext(ctx)) })
-	if err == nil && job == nil {
-		err = memory.ErrInternal.In(pkg, "Handler.Job returned no job", nil)
-	}
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, job *memory.Job) error {
+	files, err := h.Workspace.List(r.Context(), job, r.URL.Query().Get("prefix"))
 	if err != nil {
 		return err
 	}
-	defer job.End(ctx) // events that the sink has not taken yet are relayed later
-	switch {
-	case list:
-		files, err := h.Workspace.List(ctx, job, r.URL.Query().Get("prefix"))
-		if err != nil {
-			return err
-		}
-		rows := make([]row, len(files))
-		for i, f := range files {
-			rows[i] = row{File: f}
-		}
-		return wire.Reply(w, http.StatusOK, map[string]any{"files": rows})
-	case r.Method == http.MethodGet || r.Method == http.MethodHead:
-		version := int64(0)
-		if asked := r.URL.Query().Get("version"); asked != "" {
-			if version, err = strconv.ParseInt(asked, 10, 64); err != nil || version < 1 {
-				return wire.Invalid("version", "the version is not a number above 0")
-			}
-		}
-		f, err := h.Workspace.Read(ctx, job, path, version)
-		if err != nil {
-			return err
-		}
-		w.Header().Set("ETag", f.ETag)
-		return wire.Reply(w, http.StatusOK, f)
-	case r.Method == http.MethodPut:
-		return h.put(w, r, job, path)
-	case r.Method == http.MethodDelete:
-		if _, err := h.Workspace.Delete(ctx, job, path, r.Header.Get("If-Match")); err != nil {
-			return err
-		}
-		w.WriteHeader(http.StatusNoContent)
-		return nil
+	rows := make([]row, len(files))
+	for i, f := range files {
+		rows[i] = row{File: f}
 	}
-	h.Wire.RefuseMethod(w, r, "GET, HEAD, PUT, DELETE")
+	return wire.Reply(w, http.StatusOK, map[string]any{"files": rows})
+}
+
+func (h *Handler) get(w http.ResponseWriter, r *http.Request, job *memory.Job) (err error) {
+	version := int64(0)
+	if asked := r.URL.Query().Get("version"); asked != "" {
+		if version, err = strconv.ParseInt(asked, 10, 64); err != nil || version < 1 {
+			return wire.Invalid("version", "the version is not a number above 0")
+		}
+	}
+	f, err := h.Workspace.Read(r.Context(), job, r.PathValue("path"), version)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("ETag", f.ETag)
+	return wire.Reply(w, http.StatusOK, f)
+}
+
+func (h *Handler) delete(w http.ResponseWriter, r *http.Request, job *memory.Job) error {
+	if _, err := h.Workspace.Delete(r.Context(), job, r.PathValue("path"), r.Header.Get("If-Match")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
@@ -101,7 +110,8 @@ type row struct {
 	Content string `json:"content,omitempty"` // hides the file's
 }
 
-func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job, path string) error {
+func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job) error {
+	path := r.PathValue("path")
 	var body struct {
 		Content     *string `json:"content"`
 		ContentType string  `json:"contentType"`
@@ -109,7 +119,7 @@ func (h *Handler) put(w http.ResponseWriter, r *http.Request, job *memory.Job, p
 	// JSON may write a byte as six, and the object around them is small.
 	err := wire.Read(r, 6*int64(h.Workspace.cfg.MaxFileBytes)+1<<12, &body)
 	if long := (*wire.Error)(nil); errors.As(err, &long) && long.Kind == wire.CodePayloadTooLarge {
-		return &LimitError{Limit: h.Workspace.cfg.MaxFileBytes}
+		return tooLarge(h.Workspace.cfg.MaxFileBytes)
 	}
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ const root = "/v1/host/workspace/files"
 
 func (h *host) handler(w *workspace.Workspace) *workspace.Handler {
 	tenant := wire.Bearer(map[string]string{"a": "acme", "g": "globex"})
-	return &workspace.Handler{Workspace: w, Job: func(r *http.Request) (*memory.Job, error) {
+	return &workspace.Handler{Workspace: w, Wire: wire.Encoder{Version: wire.V1}, Job: func(r *http.Request) (*memory.Job, error) {
 		t, err := tenant(r)
 		if err != nil {
 			return nil, err
@@ -145,6 +145,7 @@ func TestHandler_Refusals(t *testing.T) {
 		assert.Equal(t, c.status, got.Code, "%s %s: %s", c.method, c.target, got.Body)
 		assert.Contains(t, got.Body.String(), `"error":"`+c.code+`"`)
 	}
+	h = newHost(t).handler(w)
 	h.Wire.Version = wire.V2
 	for _, target := range []string{root, "/host/workspace/files", "/host/workspace/files/a"} {
 		assert.Equal(t, 404, do(h, "a", "GET", target, "").Code, "version 2 has no path for files")
@@ -176,7 +177,7 @@ func ExampleHandler() {
 		log.Fatal(err)
 	}
 	tenant := wire.Bearer(map[string]string{"a-token": "acme"})
-	h := &workspace.Handler{Workspace: files, Job: func(r *http.Request) (*memory.Job, error) {
+	h := &workspace.Handler{Workspace: files, Wire: wire.Encoder{Version: wire.V1}, Job: func(r *http.Request) (*memory.Job, error) {
 		t, err := tenant(r)
 		if err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/host/workspace"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -125,15 +126,18 @@ func TestWorkspace_LikeItsModel(t *testing.T) {
 					d.Content = strings.Repeat("x", 65)
 				}
 				f, err := w.Write(t.Context(), job, d)
-				conflicting, limited := (*workspace.ConflictError)(nil), (*workspace.LimitError)(nil)
+				conflicting, limited := (*wire.Error)(nil), (*wire.Error)(nil)
 				switch {
 				case len(d.Content) > 64:
 					require.ErrorAs(t, err, &limited, at)
+					require.Equal(t, wire.CodeWorkspaceTooLarge, limited.Kind, at)
 				case conflict, d.IfNoneMatch && there:
 					require.ErrorAs(t, err, &conflicting, at)
-					require.Equal(t, now, conflicting.CurrentVersion, at)
+					require.Equal(t, wire.CodeWorkspaceConflict, conflicting.Kind, at)
+					require.Equal(t, now, conflicting.Details["currentVersion"], at)
 				case !there && len(o.current) >= most:
 					require.ErrorAs(t, err, &limited, at)
+					require.Equal(t, memory.CodeStorageLimit, limited.Kind, at)
 				default:
 					require.NoError(t, err, at)
 					require.Equal(t, o.last[path]+1, f.Version, at)
@@ -147,7 +151,7 @@ func TestWorkspace_LikeItsModel(t *testing.T) {
 				}
 			case op < 7:
 				version, err := w.Delete(t.Context(), job, path, match)
-				conflicting := (*workspace.ConflictError)(nil)
+				conflicting := (*wire.Error)(nil)
 				switch {
 				case conflict:
 					require.ErrorAs(t, err, &conflicting, at)

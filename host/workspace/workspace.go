@@ -256,8 +256,9 @@ func (w *Workspace) allFiles(ctx context.Context, job *memory.Job, bare bool) (m
 }
 
 // Write makes the next version of a file and returns it as it is stored. Errors, after which
-// nothing was written: a [*ConflictError] if IfMatch or IfNoneMatch does not hold; a [*LimitError]
-// for a content or a number of files beyond the limits; memory.ErrValidation for a malformed path,
+// nothing was written: a *wire.Error that is workspace_conflict, with details.currentVersion, if IfMatch
+// or IfNoneMatch does not hold; one that is workspace_too_large or storage_limit_exceeded, with
+// details.limit, for a content or a number of files beyond the limits; memory.ErrValidation for a malformed path,
 // content type or content, and for the path of the index; memory.ErrSecretLeakage if the redactor
 // refuses, or finds a secret in a name.
 func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, error) {
@@ -278,13 +279,13 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 		return File{}, err
 	}
 	if len(content) > w.cfg.MaxFileBytes {
-		return File{}, &LimitError{Limit: w.cfg.MaxFileBytes}
+		return File{}, tooLarge(w.cfg.MaxFileBytes)
 	}
 	var made File
 	err = w.change(ctx, job, d.Path, d.IfMatch, func(before File, version int64) (*driver.Document, error) {
 		switch {
 		case d.IfNoneMatch && before.Version > 0:
-			return nil, &ConflictError{before.Version}
+			return nil, conflict(before.Version)
 		case before.Version == 0:
 			if err := w.checkFileLimit(ctx, job); err != nil {
 				return nil, err
@@ -315,14 +316,14 @@ func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 func (w *Workspace) checkFileLimit(ctx context.Context, job *memory.Job) error {
 	files, err := w.allFiles(ctx, job, true)
 	if err == nil && len(files) >= w.cfg.MaxFiles {
-		err = &LimitError{Limit: w.cfg.MaxFiles, files: true}
+		err = tooMany(w.cfg.MaxFiles)
 	}
 	return err
 }
 
 // Delete ends a file and returns the version of the delete. Its earlier versions stay until
 // they are pruned. ifMatch, if set, is the ETag that it must have, or else the error is
-// a [*ConflictError]. A file that is not there is memory.ErrNotFound.
+// a *wire.Error that is workspace_conflict. A file that is not there is memory.ErrNotFound.
 func (w *Workspace) Delete(ctx context.Context, job *memory.Job, path, ifMatch string) (version int64, err error) {
 	if job == nil {
 		return 0, errJob
@@ -356,7 +357,7 @@ func (w *Workspace) change(ctx context.Context, job *memory.Job, path, ifMatch s
 			return err
 		}
 		if ifMatch != "" && (before.Version == 0 || ifMatch != "*" && ifMatch != before.ETag) {
-			return &ConflictError{before.Version}
+			return conflict(before.Version)
 		}
 		h = head{format, max(h.Version, before.Version) + 1, false}
 		made, err := next(before, h.Version)

@@ -97,10 +97,15 @@ func embedding(cfg func(w *world, c *recall.Config)) func(w *world) func(context
 			Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
 		}
 		cfg(w, &c)
-		ranker, err := recall.New(c)
-		require.NoError(w, err)
-		require.NoError(w, ranker.Attach(w.bank))
-		return func(ctx context.Context) error { _, err := w.bank.Maintain(ctx); return err }
+		return func(ctx context.Context) error {
+			ranker, err := recall.New(c)
+			if err != nil {
+				return err
+			}
+			require.NoError(w, ranker.Attach(w.bank))
+			_, err = w.bank.Maintain(ctx)
+			return err
+		}
 	}
 }
 
@@ -135,14 +140,6 @@ var engineParts = []part{
 		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Merger = merger{w, "version"} }),
 	},
 	{
-		of: []string{"consolidate.Config.Embedder.Embed"}, says: "the embedder", limit: engineTime,
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "embed"} }),
-	},
-	{
-		of: []string{"consolidate.Config.Embedder.Version"}, says: "the embedder",
-		use: consolidating(consolidate.Options{}, func(w *world, c *consolidate.Config) { c.Embedder = embedder{w, "version"} }),
-	},
-	{
 		of: []string{"consolidate.Options.Progress"}, says: "the progress",
 		use: func(w *world) func(context.Context) error {
 			o := consolidate.Options{Progress: func(consolidate.Progress) { w.part() }}
@@ -164,13 +161,6 @@ var engineParts = []part{
 	{
 		of: []string{"distill.Config.Tokenizer.Name"}, says: "the tokenizer",
 		use: distilling(func(w *world, c *distill.Config, _ *distill.Options) { c.Tokenizer = counter{w, true} }),
-	},
-	{
-		of: []string{"the tokenizer of a distillation that leaves out"}, says: "the tokenizer", limit: memory.PluginTimeout,
-		use: distilling(func(w *world, c *distill.Config, o *distill.Options) {
-			c.Tokenizer = counter{w, false}
-			o.Fit, o.TokenBudget = true, 60
-		}),
 	},
 	{
 		of: []string{"the tokenizer of a compaction"}, says: "the tokenizer", limit: memory.PluginTimeout,
@@ -298,8 +288,7 @@ type embedder struct {
 	in string
 }
 
-func (e embedder) Version() string { at(e.w, "version", e.in); return "1" }
-func (e embedder) Model() string   { at(e.w, "model", e.in); return "m" }
+func (e embedder) Model() string { at(e.w, "model", e.in); return "m" }
 func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
 	at(e.w, "embed", e.in)
 	out := make([][]float32, len(texts))

@@ -215,28 +215,22 @@ var hostParts = []part{
 		}),
 	},
 	{
-		of: []string{"wire.Encoder.Stream"}, says: "the log", limit: memory.PluginTimeout,
-		use: reading(func(r *http.Request, l events.Reader) error {
-			return wire.Encoder{}.Stream(httptest.NewRecorder(), r, l, tenant, "r", 0)
-		}),
-	},
-	{
 		of: []string{"wire.Encoder.Events"}, says: "the log", limit: memory.PluginTimeout,
 		use: reading(func(r *http.Request, l events.Reader) error {
-			return wire.Encoder{}.Events(httptest.NewRecorder(), r, l, tenant, "r")
+			return wire.Encoder{Version: wire.V1}.Events(httptest.NewRecorder(), r, l, tenant, "r", "running")
 		}),
 	},
 	{
 		of: []string{"wire.Encoder.Poll"}, says: "the log", limit: memory.PluginTimeout,
 		use: reading(func(r *http.Request, l events.Reader) error {
-			return wire.Encoder{}.Poll(httptest.NewRecorder(), r, l, tenant, "r", "completed")
+			return wire.Encoder{Version: wire.V1}.Poll(httptest.NewRecorder(), r, l, tenant, "r", "completed")
 		}),
 	},
 	{
 		of: []string{"wire.Encoder.Log"}, swallowed: true,
 		use: func(w *world) func(context.Context) error {
 			return func(context.Context) error {
-				encoder := wire.Encoder{Log: slog.New(logger{w})}
+				encoder := wire.Encoder{Version: wire.V1, Log: slog.New(logger{w})}
 				encoder.Refuse(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), memory.ErrInternal)
 				return nil
 			}

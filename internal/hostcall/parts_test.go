@@ -138,7 +138,7 @@ func (w *world) served(h http.Handler, method, target, body string) func(context
 	}
 }
 
-func (w *world) encoder() wire.Encoder { return wire.Encoder{Log: slog.New(w.log)} }
+func (w *world) encoder() wire.Encoder { return wire.Encoder{Version: wire.V1, Log: slog.New(w.log)} }
 
 // capture keeps the error of the line that was logged last.
 type capture struct {

@@ -1,19 +1,27 @@
 package text
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // longestWord is how many letters a word of English can have. The rules look at letters
 // recursively, and so must not be given a text of any length.
 const longestWord = 64
 
 // Stem takes the endings of English off a word in lower case: of plurals, of verbs, and
-// some by which one kind of word is made from another. A word with anything but the
+// some by which one kind of word is made from another. Off a word in Cyrillic letters it takes those of
+// Russian cases and verbs. A word with anything else than the
 // letters a to z, or with less than four of them or more than longestWord, stays as it is.
 // What is left need not be a word; what matters is that the forms of one word have the same
 // stem.
 func Stem(w string) string {
 	if len(w) < 4 || len(w) > longestWord {
 		return w
+	}
+	if r, _ := utf8.DecodeRuneInString(w); unicode.Is(unicode.Cyrillic, r) {
+		return russian(w)
 	}
 	for i := range len(w) {
 		if w[i] < 'a' || w[i] > 'z' {
@@ -27,6 +35,23 @@ func Stem(w string) string {
 		w = w[:len(w)-1]
 	} else if strings.HasSuffix(w, "y") && len(w) > 3 && !isVowel(w, len(w)-2) {
 		w = w[:len(w)-1] + "i"
+	}
+	return w
+}
+
+// russianEndings are those of nouns, adjectives and verbs, the longer before the shorter.
+var russianEndings = strings.Fields(`иями ами ями ией иям иях ого его ому ему ыми ими ает яет ают яют аем яем ать ять ить еть
+	ах ях ов ев ей ой ий ый ая яя ое ее ые ие ым им ом ем ам ям ую юю ых их ия ии ию ья ье ью ет ют ит ят ут
+	а я о е у ю ы и ь й`)
+
+// russian takes one ending off a word, and before that the mark of a reflexive verb, unless less than three
+// letters are left.
+func russian(w string) string {
+	w = strings.TrimSuffix(strings.TrimSuffix(w, "ся"), "сь")
+	for _, ending := range russianEndings {
+		if base, found := strings.CutSuffix(w, ending); found && utf8.RuneCountInString(base) >= 3 {
+			return base
+		}
 	}
 	return w
 }

@@ -174,7 +174,7 @@ var plain = func() map[rune]rune {
 func Asks(term string) bool { return asking[term] }
 
 // asking are words that questions are made of, and that say little of what is asked for: in
-// English, and of German, Spanish, French and Chinese those that are no word of English.
+// English, and of German, Spanish, French, Russian and Chinese those that are no word of English.
 var asking = func() map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(`a about after all an and any are as at be been before being but by can could did do
@@ -186,6 +186,7 @@ var asking = func() map[string]bool {
 		el los las un una unos unas del al y o que cual cuales cuando donde quien como por para con es son fue se su sus lo le nos
 		nuestro nuestra en de la
 		le les une du est qui quoi ou quand comment pourquoi dans avec pas nous notre
+		что кто где куда когда как какой какая какое какие какого каких сколько почему чей это и в на с у к о об от до из за по для не мы я он она они наш мой
 		的 了 吗 呢 是 在 我 们 我们 什 么 什么 哪 谁 多 少 多少 怎 怎么 吗`) {
 		m[Stem(w)] = true
 	}

@@ -34,3 +34,15 @@ func TestTerms(t *testing.T) {
 		require.Equal(t, want, strings.Join(slices.Collect(Terms(in)), " "), in)
 	}
 }
+
+// The forms of a Russian word are one term, and short words stay whole.
+func TestTermsOfRussianForms(t *testing.T) {
+	for _, forms := range []string{
+		"книга книги книгу книгой книгами книгах", "договор договора договору договоров договоры", "новый новая новое новые новых новому",
+		"платить платит платят платим", "станция станции станцию станцией", "окно окна окну", "меняется меняем",
+	} {
+		terms := slices.Collect(Terms(forms))
+		require.Equal(t, slices.Repeat(terms[:1], len(terms)), terms, forms)
+	}
+	require.Equal(t, []string{"дом", "лес", "час"}, slices.Collect(Terms("дом лес час")))
+}

@@ -22,7 +22,7 @@
 // entries, documents and events, and it decides by the functions of this package:
 // [Mutation.Validate] whether a mutation is well-formed, [Mutation.Needs] what to look up for
 // it, [Stored.Plan] whether it can be committed and what it does to which row, [Plan.Journal]
-// what the version that it makes has touched, [Purgeable] what a purge removes, and
+// what the version that it makes has touched, [Stored.Purgeable] what a purge removes, and
 // [Mark.Version] and [Version.Parse] how a version is written down. They are pure: a store
 // looks up what it has, asks, and writes. The Matches methods of the queries filter for stores
 // that do not ask a database.

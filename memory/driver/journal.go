@@ -2,7 +2,6 @@ package driver
 
 import (
 	"encoding/binary"
-	"iter"
 	"slices"
 )
 
@@ -47,12 +46,9 @@ func appendName(data []byte, s string) []byte {
 
 // Read sets c to what the journals of versions say of a ref. What no [Plan.Journal] wrote is
 // [ErrInternal].
-func (c *ChangeSet) Read(journals iter.Seq2[[]byte, error], ref string) error {
+func (c *ChangeSet) Read(journals [][]byte, ref string) error {
 	touched := [wasErased + 1]map[string]bool{{}, {}, {}, {}, {}}
-	for data, err := range journals {
-		if err != nil {
-			return err
-		}
+	for _, data := range journals {
 		inside := false
 		for len(data) > 0 {
 			what := data[0]

@@ -58,16 +58,11 @@ type ChangeSet struct {
 	Put, Retired, Restored, Erased []string
 }
 
-// Describer is a store that says what it is. One that does not is taken as
+// Describer is a store that says what no call could show. One that does not is taken as
 // volatile and writable.
 type Describer interface {
-	Traits() Traits
-}
-
-// Traits are facts about a store that no call could show.
-type Traits struct {
-	Durable  bool // outlives its process
-	ReadOnly bool // refuses every change
+	Durable() bool  // reports whether what it holds outlives its process
+	ReadOnly() bool // reports whether it refuses every change
 }
 
 // As returns a as a T, if the store offers T. A wrapper that has a method

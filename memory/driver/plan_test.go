@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"iter"
 	"testing"
 	"time"
 
@@ -175,72 +174,27 @@ func TestM8_Plan(t *testing.T) {
 	require.False(t, plan.Empty())
 	again := Plan{Insert: []Placed{{Scope{"t", "R"}, Entry{ID: "far"}}, put("new")}}
 	journals := [][]byte{plan.Journal(), (&Plan{}).Journal(), again.Journal()}
-	got, err := readJournals(each(journals), home.Ref)
+	got, err := readJournals(journals, home.Ref)
 	require.NoError(t, err)
 	require.Equal(t, ChangeSet{Put: []string{"new", "other"}, Retired: []string{"new"}, Restored: []string{"merged"}, Erased: []string{"there"}}, got)
-	got, err = readJournals(each(journals), "R")
+	got, err = readJournals(journals, "R")
 	require.NoError(t, err)
 	require.Equal(t, ChangeSet{Put: []string{"far"}}, got)
 
 	// A journal that is damaged is an error or another journal, and no panic.
 	for n := range journals[0] {
-		_, _ = readJournals(each([][]byte{journals[0][:n]}), home.Ref)
+		_, _ = readJournals([][]byte{journals[0][:n]}, home.Ref)
 		for _, flip := range []byte{1, 0x80, 0xff} {
 			bad := bytes.Clone(journals[0])
 			bad[n] ^= flip
-			_, _ = readJournals(each([][]byte{bad}), home.Ref)
+			_, _ = readJournals([][]byte{bad}, home.Ref)
 		}
 	}
-	_, err = readJournals(each([][]byte{journals[0][:len(journals[0])-1]}), home.Ref)
+	_, err = readJournals([][]byte{journals[0][:len(journals[0])-1]}, home.Ref)
 	require.ErrorIs(t, err, ErrInternal)
-	_, err = readJournals(func(yield func([]byte, error) bool) { yield(nil, ErrNotFound) }, home.Ref)
-	require.ErrorIs(t, err, ErrNotFound)
 }
 
-func each(journals [][]byte) iter.Seq2[[]byte, error] {
-	return func(yield func([]byte, error) bool) {
-		for _, j := range journals {
-			if !yield(j, nil) {
-				return
-			}
-		}
-	}
-}
-
-// Pages yields every page until none follows, an error behind its page, and nothing more to a
-// loop that was left.
-func TestPages(t *testing.T) {
-	calls := 0
-	next := func(last *int) ([]int, bool, error) {
-		calls++
-		from := 0
-		if last != nil {
-			from = *last + 1
-		}
-		return []int{from, from + 1}, from < 4, nil
-	}
-	var got []int
-	for n, err := range Pages(next) {
-		require.NoError(t, err)
-		got = append(got, n)
-	}
-	require.Equal(t, []int{0, 1, 2, 3, 4, 5}, got)
-	require.Equal(t, 3, calls)
-	for range Pages(next) {
-		break
-	}
-	require.Equal(t, 4, calls)
-	got, failed := nil, error(nil)
-	for n, err := range Pages(func(*int) ([]int, bool, error) { return []int{7}, true, ErrInternal }) {
-		if failed = err; err == nil {
-			got = append(got, n)
-		}
-	}
-	require.Equal(t, []int{7}, got)
-	require.ErrorIs(t, failed, ErrInternal)
-}
-
-func readJournals(journals iter.Seq2[[]byte, error], ref string) (changed ChangeSet, err error) {
+func readJournals(journals [][]byte, ref string) (changed ChangeSet, err error) {
 	err = changed.Read(journals, ref)
 	return changed, err
 }

@@ -66,7 +66,14 @@ func TestPurgeable(t *testing.T) {
 				want = append(want, r.Entry.ID)
 			}
 		}
-		got := Purgeable(recs, func(r *Record) bool { return retired[r.Entry.ID] }, noon)
+		stored := Stored{Entries: map[Located]Record{}}
+		for _, r := range recs {
+			stored.Entries[Located{ID: r.Entry.ID}] = r
+		}
+		var got []string
+		for _, l := range stored.Purgeable(func(r *Record) bool { return retired[r.Entry.ID] }, noon) {
+			got = append(got, l.ID)
+		}
 		slices.Sort(got)
 		slices.Sort(want)
 		require.Equal(t, want, got, "%+v", recs)

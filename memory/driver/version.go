@@ -1,23 +1,16 @@
 package driver
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"strconv"
 	"strings"
 )
 
-// Mark is a random value that a store gives each version and keeps beside its number
-// until the horizon passes it. A history that was lost and written anew has other
+// Mark is a random value, as crypto/rand has it, that a store gives each version and keeps beside
+// its number until the horizon passes it. A history that was lost and written anew has other
 // marks under the same numbers, so that its versions can be told apart.
 type Mark [10]byte
-
-// NewMark returns a random mark.
-func NewMark() (m Mark) {
-	rand.Read(m[:]) // never fails
-	return m
-}
 
 // FirstMark is the mark of version 0, the state before a tenant's first mutation, which
 // no mutation made. Incarnation is a random name that a store takes when it is made.

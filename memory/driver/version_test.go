@@ -11,7 +11,7 @@ import (
 func TestM7_VersionsAreReadBack(t *testing.T) {
 	mark := FirstMark("one", "t")
 	for _, n := range []uint64{0, 7, 1<<63 - 1} {
-		for _, m := range []Mark{mark, NewMark(), {}} {
+		for _, m := range []Mark{mark, {9, 255}, {}} {
 			got, found, err := m.Version(n).Parse()
 			require.NoError(t, err)
 			require.Equal(t, n, got)
@@ -29,7 +29,7 @@ func TestM7_VersionsAreReadBack(t *testing.T) {
 	}
 }
 
-// Tenants and stores have different first marks, and no two random marks are the same.
+// Tenants and stores have different first marks.
 func TestM7_MarksTellHistoriesApart(t *testing.T) {
 	marks := map[Mark]bool{}
 	for _, m := range []Mark{FirstMark("one", "t"), FirstMark("two", "t"), FirstMark("one", "u"), FirstMark("onet", ""), FirstMark("", "onet"), {}} {
@@ -37,8 +37,4 @@ func TestM7_MarksTellHistoriesApart(t *testing.T) {
 	}
 	require.Len(t, marks, 6)
 	require.Equal(t, FirstMark("one", "t"), FirstMark("one", "t"))
-	for range 1000 {
-		marks[NewMark()] = true
-	}
-	require.Len(t, marks, 1006)
 }

@@ -36,7 +36,7 @@ type Versioned interface {
 	// have expired at the instant at, and erased ones. The documents that were made of a
 	// removed entry are removed with it, and, unless it was erased before, those of its whole
 	// ref. Lineage that may still be
-	// needed stays, see [Purgeable]. What was merged or superseded is kept until the entry at the end of its
+	// needed stays, see [Stored.Purgeable]. What was merged or superseded is kept until the entry at the end of its
 	// chain of successors is itself removable (deleted by v or earlier, erased or expired).
 	// A merged entry is kept until it has itself expired or was erased, also after the end
 	// of its chain has, unless the chain leads through a superseded entry or ends in a

@@ -1,6 +1,6 @@
 // Package inmem keeps memory in the process: for tests, for scratch memory, and
-// for hosts that persist elsewhere. It offers everything that package driver knows of; its
-// traits are zero, which means volatile and writable.
+// for hosts that persist elsewhere. It offers everything that package driver knows of, but is
+// volatile.
 //
 // Entries are in Go maps by id. What has an order is in an ordered list: the live entries of a
 // scope, the retired ones, the documents under everything by which they are found, what is due, and

@@ -51,16 +51,17 @@ func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 	if sc == nil {
 		return 0
 	}
-	var candidates []driver.Record
+	candidates := driver.Stored{Entries: map[driver.Located]driver.Record{}}
 	for _, r := range sc.recs {
 		if r.erased || r.died < forever || !r.entry.LiveAt(at) {
-			candidates = append(candidates, r.record())
+			rec := r.record()
+			candidates.Entries[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}] = rec
 		}
 	}
 	retired := func(r *driver.Record) bool { return sc.recs[r.Entry.ID].died <= v }
-	purgeable := driver.Purgeable(candidates, retired, at)
-	for _, id := range purgeable {
-		sc.purge(sc.recs[id])
+	purgeable := candidates.Purgeable(retired, at)
+	for _, l := range purgeable {
+		sc.purge(sc.recs[l.ID])
 	}
 	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
 	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })

@@ -17,7 +17,6 @@ var (
 	_ driver.Scheduler   = (*Store)(nil)
 	_ driver.Changes     = (*Store)(nil)
 	_ driver.Tenants     = (*Store)(nil)
-	_ driver.Describer   = (*Store)(nil)
 )
 
 // Store is an in-memory [driver.Adapter] that offers everything a store can offer but
@@ -54,9 +53,6 @@ func New() *Store {
 		schedule: schedule{docs: ordered.List[*driver.Document]{Compare: byDue}}, tenants: map[string]*tenant{},
 	}
 }
-
-// Traits returns the zero value: the store is volatile and writable.
-func (st *Store) Traits() driver.Traits { return driver.Traits{} }
 
 // Version returns the version that the tenant's memory has now (M7).
 func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {

@@ -2,40 +2,14 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"crypto/rand"
 	"slices"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/internal/groupcommit"
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// Put inserts e if the scope has no entry of that id. It is repeated if the
-// connection is lost, so that its outcome is known unless the database stays away.
-func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	_, err := st.db.apply(ctx, &writes{tenant: s.Tenant, m: &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, isPut: true}, idempotent)
-	return err
-}
-
-// Delete ends the life of an entry and reports whether it was live at the instant
-// at. If it was not, nothing changes.
-func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	_, err := st.Apply(ctx, s.Tenant, driver.Mutation{At: at,
-		Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}})
-	if errors.Is(err, driver.ErrConflict) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
-// mutation that could never be committed; in both cases nothing happened. If the
-// connection is lost while it commits the error is [ErrOutcomeUnknown].
-func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	return st.db.apply(ctx, &writes{tenant: tenant, m: &m}, unsent)
-}
 
 // writes is a mutation on its way into the tables.
 type writes struct {
@@ -52,22 +26,27 @@ type writes struct {
 }
 
 // apply commits a mutation by the shortest way that there is for it, and again if an error
-// allows that.
-func (db *DB) apply(ctx context.Context, w *writes, allows func(error) bool) (driver.Applied, error) {
-	if err := ctx.Err(); err != nil {
-		return driver.Applied{}, err
+// allows that. One that only puts can be repeated if the connection is lost, so that its outcome is
+// known unless the database stays away.
+func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, onlyPut bool) (driver.Applied, error) {
+	if onlyPut { // longer names than a bank has would not fit into an index
+		if err := m.Validate(tenant); err != nil {
+			return driver.Applied{}, err
+		}
 	}
-	if err := w.m.Validate(w.tenant); err != nil {
-		return driver.Applied{}, err
-	}
-	if !storable(w.m) {
+	if !storable(m) {
 		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
+	}
+	w := &writes{db: db, ctx: ctx, tenant: tenant, m: m, isPut: onlyPut}
+	rand.Read(w.mark[:])
+	allows := unsent
+	if onlyPut {
+		allows = idempotent
 	}
 	var err error
 	if w.payloads, err = payloadsOf(w.m.Events); err != nil {
 		return driver.Applied{}, err
 	}
-	w.db, w.ctx, w.mark = db, ctx, driver.NewMark()
 	commit := func() error { return db.counters.Do(ctx, w.tenant, w, w.sizeOf()) }
 	switch {
 	case !w.m.Unversioned():

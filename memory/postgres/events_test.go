@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -89,7 +91,7 @@ func passOver(t *testing.T, one *DB) {
 	take(t, other)
 	queue(t, st, "ours", "o1")
 	var filler []string
-	for i := range eventPage { // so that what comes now is on the second page
+	for i := range sqlstore.PageSize { // so that what comes now is on the second page
 		filler = append(filler, fmt.Sprint(i))
 	}
 	queue(t, st, "filler", filler...)
@@ -132,21 +134,24 @@ func lookOnce(t *testing.T, db *DB) {
 		_, err := st.Apply(ctx, home.Tenant, m)
 		require.NoError(t, err)
 	}
-	w := waitingReader{db: db, runs: map[runName]bool{}}
-	rows, yielded := 0, 0
-	for {
-		page, err := w.nextPage(ctx)
-		require.NoError(t, err)
-		for i := range page {
-			if _, ok := w.read(&page[i]); ok {
-				yielded++
+	// Each page is read once, and each claim is of a page.
+	read, yielded := 0, 0
+	inner := db.dialect.Read
+	db.dialect.Read = func(ctx context.Context, tenant string, queries func() []sqlstore.Query) error {
+		return inner(ctx, tenant, func() []sqlstore.Query {
+			list := queries()
+			for i, q := range list {
+				list[i].Row = func(row sqlstore.Row) (bool, error) { read++; return q.Row(row) }
 			}
-		}
-		if rows += len(page); len(page) < eventPage {
-			break
-		}
+			return list
+		})
 	}
-	require.Equal(t, 2*runs, rows)
+	defer func() { db.dialect.Read = inner }()
+	for _, err := range st.Undelivered(ctx, "", "") {
+		require.NoError(t, err)
+		yielded++
+	}
+	require.Equal(t, 2*runs, read)
 	require.Equal(t, 2*runs, yielded)
 }
 

@@ -68,8 +68,9 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 func whileAllWait(calls []*writes) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var unhook []func() bool
+	wait := patience
 	for _, w := range calls {
-		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(patience, cancel) }))
+		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(wait, cancel) }))
 	}
 	return ctx, func() {
 		for _, f := range unhook {
@@ -191,9 +192,8 @@ func (g *group) loadEntries(b *pgx.Batch) {
 		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		var r driver.Record
-		err := scanRecord(row, g.tenant(), &r)
-		g.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r
+		r, err := scanRecord(row, g.tenant())
+		g.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r.Record
 		return err
 	}))
 }
@@ -222,10 +222,10 @@ func (g *group) loadMergedInto(b *pgx.Batch) {
 	}))
 }
 
-// namesOf are the keys of the refs of entries, and their ids.
+// namesOf are the refs of entries, and their ids.
 func namesOf(entries []driver.Located) (refs, ids [][]byte) {
 	for _, l := range entries {
-		refs, ids = append(refs, keyOf(l.Ref)), append(ids, []byte(l.ID))
+		refs, ids = append(refs, []byte(l.Ref)), append(ids, []byte(l.ID))
 	}
 	return refs, ids
 }

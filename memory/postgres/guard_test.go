@@ -21,6 +21,7 @@ import (
 func onPool(db *DB, pool *pgxpool.Pool) *DB {
 	other := *db
 	other.pool = pool
+	other.dialect = dialectOf(&other)
 	other.counters = &groupcommit.Queue[string, *writes]{Commit: other.commitGroup, Unknown: ErrOutcomeUnknown}
 	return &other
 }

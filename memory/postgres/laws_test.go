@@ -60,7 +60,7 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	conn, err := db.pool.Acquire(ctx)
 	require.NoError(t, err)
 	defer conn.Release()
-	w := &writes{db: db, tenant: home.Tenant, mark: driver.NewMark(), m: &driver.Mutation{}, plan: driver.Plan{
+	w := &writes{db: db, tenant: home.Tenant, mark: driver.Mark{1}, m: &driver.Mutation{}, plan: driver.Plan{
 		Insert: []driver.Placed{{Scope: home, Entry: entry("c")}},
 		Retire: []driver.Retirement{{Located: driver.Located{Scope: home, ID: "b"}, State: driver.Superseded, For: "c"}},
 	}}

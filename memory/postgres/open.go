@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/internal/groupcommit"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -38,8 +39,9 @@ type DB struct {
 	timeout     time.Duration
 	rowSecurity bool
 	pooler      bool
-	distributed bool                                // over the nodes of a cluster
-	incarnation string                              // names this database: see [driver.FirstMark]
+	distributed bool   // over the nodes of a cluster
+	incarnation string // names this database: see [driver.FirstMark]
+	dialect     sqlstore.Dialect
 	owner       []byte                              // names this DB in the claims of runs
 	counters    *groupcommit.Queue[string, *writes] // mutations that wait for the counter of their tenant
 }
@@ -70,6 +72,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts Options) (*DB, error) {
 		return nil, err
 	}
 	db.rowSecurity, db.distributed, db.incarnation = have.secured, have.distributed, have.incarnation
+	db.dialect = dialectOf(db)
 	return db, nil
 }
 
@@ -104,10 +107,17 @@ func (db *DB) Close() error {
 }
 
 // Memory is the store.
-func (db *DB) Memory() *Store { return &Store{db} }
+func (db *DB) Memory() *Store { return &Store{sqlstore.New(&db.dialect), db} }
 
-// Store keeps entries, documents and events. It is what [DB.Memory] returns.
-type Store struct{ db *DB }
+// shared has the methods that are the same over any SQL database.
+type shared = sqlstore.Store
+
+// Store keeps entries, documents and events: a [driver.Adapter] that offers everything a store can
+// offer. It is what [DB.Memory] returns.
+type Store struct {
+	*shared
+	db *DB
+}
 
 var (
 	_ driver.Versioned   = (*Store)(nil)
@@ -118,5 +128,30 @@ var (
 	_ driver.EventKeeper = (*Store)(nil)
 )
 
-// Traits says that the store is durable.
-func (*Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
+// dialectOf returns how memory is kept in a database.
+func dialectOf(db *DB) sqlstore.Dialect {
+	return sqlstore.Dialect{
+		Read: db.answer, Commit: db.apply, Incarnation: db.incarnation,
+		Name:    func(s string) any { return []byte(s) },
+		Names:   func(list []string) any { return idKeys(list) },
+		Damaged: func(cause error) error { return driver.ErrInternal.With("a row cannot be read", cause) },
+		Version: getVersion, Available: isAvailable, Intact: isIntact, Changes: getJournals, Lookup: lookup, List: listOf, History: historyBehind,
+		Entries: func() func(sqlstore.Row) (driver.Entry, error) {
+			return func(row sqlstore.Row) (e driver.Entry, err error) {
+				err = scanEntry(row, &e)
+				return e, err
+			}
+		},
+		Records: func(tenant string) func(sqlstore.Row) (sqlstore.Record, error) {
+			return func(row sqlstore.Row) (sqlstore.Record, error) { return scanRecord(row, tenant) }
+		},
+		Documents: sqlstore.Documents{
+			Page: documentPage, Parameter: `$`, Due: dueDocuments, Value: func(stored []byte) ([]byte, bool) { return stored, true },
+			KindInGroup: `(d.kind || '')`, // no plan is to go by it
+			Of:          `agentmemory.documents d`, OfTenant: `d.tenant = $1`,
+			OfLabel: labelled, OfTenantAndLabel: `s.tenant = $1 AND s.subject = $2`,
+		},
+		Events: sqlstore.Events{Waiting: waitingEvents, WaitingOfRun: waitingOfRun, Count: countAll, CountOfTenant: countWaiting, Kept: keptEvents,
+			Claim: db.claimRuns},
+	}
+}

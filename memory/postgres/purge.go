@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -15,15 +16,8 @@ import (
 // and holds a line for each record of a ref that may go; if it fails the rest goes
 // with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	number, _, err := v.Parse()
+	horizon, err := st.db.advance(ctx, tenant, v)
 	if err != nil {
-		return 0, err
-	}
-	horizon := int64(number)
-	if err := st.db.advance(ctx, tenant, v); err != nil {
 		return 0, err
 	}
 	refs, err := st.db.removeOldVersions(ctx, tenant, horizon, at)
@@ -42,29 +36,32 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 // lockTenant takes the row of the tenant. Behind it everything is read as it is.
 const lockTenant = `SELECT FROM agentmemory.tenants WHERE tenant = $1 FOR UPDATE`
 
-// advance moves the horizon to a version that can be read.
-func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) error {
+// advance moves the horizon to a version that can be read, and returns its number.
+func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) (int64, error) {
 	const move = `
 		UPDATE agentmemory.tenants t SET horizon = $2 WHERE t.tenant = $1 AND t.horizon < $2
 			AND EXISTS (SELECT FROM agentmemory.versions v WHERE v.tenant = $1 AND v.version = $2 AND v.mark = $3)`
-	n, mark, _ := v.Parse()
-	available := false
-	err := db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
-		b.Queue(move, []byte(tenant), int64(n), mark[:])
-		db.look(b, tenant, v, &available)
+	held := false
+	look, n, err := db.dialect.Look(ctx, tenant, v, &held)
+	if err != nil {
+		return 0, err
+	}
+	err = db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
+		b.Queue(move, look.Args[:3]...)
+		queueRead(b, look)
 	})
-	if err == nil && !available {
+	if err == nil && !held {
 		err = driver.ErrSnapshotUnavailable
 	}
-	return err
+	return n, err
 }
 
 // removeOldVersions removes what was kept about versions before the horizon, and returns the refs
 // that may have something to remove.
 func (db *DB) removeOldVersions(ctx context.Context, tenant string, horizon int64, at time.Time) (refs []string, err error) {
 	const find = `
-		SELECT COALESCE(long_ref, ref) FROM agentmemory.entries WHERE tenant = $1 AND (died < 9223372036854775807 OR erased)
-		UNION SELECT COALESCE(long_ref, ref) FROM agentmemory.entries
+		SELECT ref FROM agentmemory.entries WHERE tenant = $1 AND (died < 9223372036854775807 OR erased)
+		UNION SELECT ref FROM agentmemory.entries
 		WHERE tenant = $1 AND expires_at < 9223372036854775807 AND expires_at <= $2`
 	err = db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < $2`, []byte(tenant), horizon)
@@ -81,16 +78,26 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 	var ended []endedRecord
 	load := func(b *pgx.Batch) {
 		b.Queue(lockTenant, []byte(tenant))
-		b.Queue(findEnded, []byte(tenant), keyOf(ref), at.UnixMilli()).Query(rowsInto(&ended, scanEnded))
+		b.Queue(findEnded, []byte(tenant), []byte(ref), at.UnixMilli()).Query(rowsInto(&ended, scanEnded))
 	}
 	remove := func(b *pgx.Batch) error {
-		ids, used, whole := purgeable(ended, horizon, at)
-		if removed = len(ids); removed == 0 {
+		stored, byID := driver.Stored{Entries: map[driver.Located]driver.Record{}}, map[string]endedRecord{}
+		for _, r := range ended {
+			r.Scope = driver.Scope{Tenant: tenant, Ref: ref}
+			byID[r.Entry.ID], stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r, r.Record
+		}
+		gone := stored.Purgeable(func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
+		if removed = len(gone); removed == 0 {
 			return nil
 		}
-		var gone []driver.Located
-		for _, id := range ids {
-			gone = append(gone, driver.Located{Scope: driver.Scope{Tenant: tenant, Ref: ref}, ID: id})
+		var used driver.Limits
+		whole := false
+		for _, l := range gone {
+			r := byID[l.ID]
+			whole = whole || !r.Erased
+			if r.size != nil {
+				used.Entries, used.Bytes = used.Entries+1, used.Bytes+*r.size
+			}
 		}
 		db.removeAbout(b, tenant, gone, "former", "subjects", "entries")
 		if whole {
@@ -132,28 +139,9 @@ func scanEnded(row pgx.Row, r *endedRecord) error {
 	err := row.Scan((*name)(&r.Entry.ID), (*name)(&r.For), &state, &r.Erased, &expires, &r.died, &r.size)
 	r.State = driver.State(state)
 	if expires != never {
-		r.Entry.ExpiresAt = instant(expires)
+		r.Entry.ExpiresAt = sqlstore.Instant(expires)
 	}
 	return err
-}
-
-// purgeable returns the ids that a purge removes, the usage that goes with them, and whether any was
-// not erased before.
-func purgeable(ended []endedRecord, horizon int64, at time.Time) (ids []string, used driver.Limits, whole bool) {
-	byID, records := map[string]endedRecord{}, make([]driver.Record, len(ended))
-	for i, r := range ended {
-		byID[r.Entry.ID], records[i] = r, r.Record
-	}
-	ids = driver.Purgeable(records, func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
-	for _, id := range ids {
-		r := byID[id]
-		whole = whole || !r.Erased
-		if r.size != nil {
-			used.Entries++
-			used.Bytes += *r.size
-		}
-	}
-	return ids, used, whole
 }
 
 // counted is the size of an entry that counts in what its tenant has, NULL of any other.

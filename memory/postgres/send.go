@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
 // everyTenant is the setting for the few statements that are about all tenants.
@@ -244,36 +247,11 @@ func (db *DB) await(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.
 	if ctx.Done() == nil {
 		return f(ctx, conn.Conn())
 	}
-	if db.pooler {
-		return db.awaitBehindPooler(ctx, conn, f)
+	steady, raw, end := context.WithoutCancel(ctx), conn.Conn(), func() {}
+	if !db.pooler { // through one, ending it would send a request to cancel
+		steady, end = context.WithCancel(steady)
+		defer end()
 	}
-	steady, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	asked := make(chan struct{})
-	unhook := context.AfterFunc(ctx, func() {
-		defer close(asked)
-		time.AfterFunc(patience, end)
-		_ = conn.Conn().PgConn().CancelRequest(steady)
-	})
-	err := f(steady, conn.Conn())
-	if unhook() {
-		return err
-	}
-	// The request may still be on its way. It must not meet a later statement.
-	end()
-	<-asked
-	_ = conn.Conn().Close(steady)
-	if err == nil {
-		err = ErrOutcomeUnknown.With("", ctx.Err())
-	}
-	return err
-}
-
-// awaitBehindPooler is await behind a pooler, where the server gets no request to give up:
-// it gives up by its own timeout. A change whose answer does not come in that time either is left to itself,
-// with its connection, which the pool replaces.
-func (db *DB) awaitBehindPooler(ctx context.Context, conn *pgxpool.Conn, f func(ctx context.Context, conn *pgx.Conn) error) error {
-	steady, raw := context.WithoutCancel(ctx), conn.Conn()
 	answer := make(chan error, 1)
 	go func() { answer <- f(steady, raw) }()
 	select {
@@ -281,15 +259,71 @@ func (db *DB) awaitBehindPooler(ctx context.Context, conn *pgxpool.Conn, f func(
 		return err
 	case <-ctx.Done():
 	}
-	select {
+	if !db.pooler {
+		time.AfterFunc(patience, end)
+		_ = raw.PgConn().CancelRequest(steady)
+		err := <-answer
+		end()
+		// The request may still be on its way. It must not meet a later statement.
+		_ = raw.Close(steady)
+		return cmp.Or(err, ErrOutcomeUnknown.With("", ctx.Err()))
+	}
+	select { // the server gives up by its own timeout
 	case err := <-answer:
 		return err
-	case <-time.After(db.timeout + patience):
+	case <-time.After(db.timeout + patience): // what is not answered is left to itself, with its connection
+		conn.Hijack()
+		go func() {
+			<-answer
+			_ = raw.Close(steady)
+		}()
+		return ErrOutcomeUnknown.With("", ctx.Err())
 	}
-	conn.Hijack()
-	go func() {
-		<-answer
-		_ = raw.Close(steady)
-	}()
-	return ErrOutcomeUnknown.With("", ctx.Err())
+}
+
+// eachRow reads the rows of a statement one by one.
+func eachRow(scan func(pgx.Row) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		for rows.Next() {
+			if err := scan(rows); err != nil {
+				return err
+			}
+		}
+		return rows.Err()
+	}
+}
+
+// rowsInto reads the rows of a statement into a list.
+func rowsInto[T any](list *[]T, scan func(row pgx.Row, x *T) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		*list = nil
+		return eachRow(func(row pgx.Row) error {
+			*list = append(*list, *new(T))
+			return scan(row, &(*list)[len(*list)-1])
+		})(rows)
+	}
+}
+
+// queueRead queues a statement whose rows q reads until it wants no more.
+func queueRead(b *pgx.Batch, q sqlstore.Query) {
+	more := true
+	b.Queue(q.Text, q.Args...).Query(eachRow(func(row pgx.Row) (err error) {
+		if more {
+			more, err = q.Row(row)
+		}
+		return err
+	}))
+}
+
+// answer is read for the queries of a tenant or, if it is empty, of all.
+func (db *DB) answer(ctx context.Context, tenant string, queries func() []sqlstore.Query) error {
+	setting := everyTenant
+	if tenant != "" {
+		setting = tenantSetting(tenant)
+	}
+	return db.read(ctx, setting, func(b *pgx.Batch) {
+		for _, q := range queries() {
+			queueRead(b, q)
+		}
+	})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -67,7 +68,7 @@ func attributes(x *driver.DocumentSwap) []any {
 		ms := x.Due.UnixMilli()
 		due = &ms
 	}
-	return []any{group, due, idKeys(x.Of), idKeys(x.Subjects), x.Whole}
+	return []any{group, due, sqlstore.Pack(x.Of), sqlstore.Pack(x.Subjects), x.Whole}
 }
 
 // namedSQL is a statement that gives a staged document its name.
@@ -141,14 +142,18 @@ func (w *writes) swap(b *pgx.Batch, set bool) {
 		}
 		b.Queue(sql, args...).Query(eachRow(func(row pgx.Row) error { return row.Scan(&w.done.Revs[i]) }))
 		if x.Act == driver.Set || x.Act == driver.Retain {
-			queueLabels(b, x, "document_of", "id", x.Of)
-			queueLabels(b, x, "document_subjects", "subject", x.Subjects)
+			labels := make([][]byte, len(x.Subjects))
+			for i, s := range x.Subjects {
+				labels[i] = sqlstore.Label(w.tenant, s)
+			}
+			queueLabels(b, x, "document_of", "id", idKeys(x.Of))
+			queueLabels(b, x, "document_subjects", "subject", labels)
 		}
 	}
 }
 
 // queueLabels queues what finds a document by its entries or its subjects.
-func queueLabels(b *pgx.Batch, x *driver.DocumentSwap, table, column string, labels []string) {
+func queueLabels(b *pgx.Batch, x *driver.DocumentSwap, table, column string, labels [][]byte) {
 	at := []any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key)}
 	const named = ` WHERE tenant = $1 AND ref = $2 AND kind = $3 AND key = $4`
 	if x.Rev != 0 && x.Class != driver.Machinery {
@@ -159,5 +164,5 @@ func queueLabels(b *pgx.Batch, x *driver.DocumentSwap, table, column string, lab
 	}
 	b.Queue(`INSERT INTO agentmemory.`+table+` (tenant, ref, kind, key, `+column+`)
 		SELECT tenant, ref, kind, key, l FROM agentmemory.documents, unnest($5::bytea[]) AS l`+named+` ON CONFLICT DO NOTHING`,
-		append(at, keysOf(labels))...)
+		append(at, labels)...)
 }

@@ -2,66 +2,60 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"iter"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // namesPage is how many tenants, or refs of one, are read at a time.
 const namesPage = 256
 
-// steps is a statement that steps from name to name in indexes. Source finds the first tenant or
-// key that the condition allows, with its name.
+// steps is a statement that steps from name to name in indexes, from $1 on. Source finds the first one
+// that the condition allows.
 func steps(source func(condition string) string) string {
 	return `
-		WITH RECURSIVE s (key, name) AS (` + source(`>= $1`) + ` UNION ALL SELECT n.* FROM s, LATERAL ` + source(`> s.key`) + ` n)
-		SELECT key, name FROM s LIMIT $2`
+		WITH RECURSIVE s (name) AS (` + source(`>= $1`) + ` UNION ALL SELECT n.* FROM s, LATERAL ` + source(`> s.name`) + ` n)
+		SELECT name FROM s LIMIT $2`
 }
 
 var (
 	// nextTenants: one with entries, content or host text has a row in tenants, one with nothing but
 	// machinery has documents only.
 	nextTenants = steps(func(condition string) string {
-		return `(SELECT tenant, tenant FROM (
+		return `(SELECT tenant FROM (
 			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant ` + condition + ` ORDER BY x.tenant LIMIT 1) UNION ALL
 			(SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant ` + condition + ` ORDER BY x.tenant LIMIT 1)) f
 			ORDER BY tenant LIMIT 1)`
 	})
 	// nextOnNodes asks all nodes of a cluster at once, which cannot step from one to another.
 	nextOnNodes = `
-		SELECT tenant, tenant FROM (
+		SELECT tenant FROM (
 			(SELECT x.tenant FROM agentmemory.tenants x WHERE x.tenant >= $1 ORDER BY x.tenant LIMIT $2)
 			UNION (SELECT x.tenant FROM agentmemory.documents x WHERE x.class = 0 AND x.tenant >= $1 GROUP BY x.tenant ORDER BY x.tenant LIMIT $2)) f
 		ORDER BY tenant LIMIT $2`
 	nextRefs = steps(func(condition string) string {
-		return `(SELECT key, name FROM (
-			(SELECT x.ref AS key, COALESCE(x.long_ref, x.ref) AS name FROM agentmemory.entries x
-				WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1) UNION ALL
-			(SELECT x.ref, x.ref FROM agentmemory.documents x WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1)) f
-			ORDER BY key LIMIT 1)`
+		return `(SELECT ref FROM (
+			(SELECT x.ref FROM agentmemory.entries x WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1) UNION ALL
+			(SELECT x.ref FROM agentmemory.documents x WHERE x.tenant = $3 AND x.ref ` + condition + ` ORDER BY x.ref LIMIT 1)) f
+			ORDER BY ref LIMIT 1)`
 	})
 )
 
-// keyed is a name beside what it is found under.
-type keyed struct {
-	key  []byte
-	name string
-}
-
-// names yields what one of these statements finds from a key on. The first pages are small: a
+// names yields what one of these statements finds from a name on. The first pages are small: a
 // round of maintenance looks at one name.
-func (db *DB) names(ctx context.Context, setting, text string, from []byte, args ...any) iter.Seq2[keyed, error] {
+func (db *DB) names(ctx context.Context, setting, text, from string, args ...any) iter.Seq2[string, error] {
 	size := 1
-	return driver.Pages(func(last *keyed) (page []keyed, more bool, err error) {
+	return pages.Of(func(last *string) (page []string, more bool, err error) {
 		if last != nil {
-			from = append(slices.Clone(last.key), 0)
+			from = *last + "\x00"
 		}
 		size = min(4*size, namesPage)
-		err = db.query(ctx, setting, rowsInto(&page, func(row pgx.Row, x *keyed) error { return row.Scan(&x.key, (*name)(&x.name)) }),
-			text, append([]any{from, size}, args...)...)
+		err = db.query(ctx, setting, rowsInto(&page, func(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }),
+			text, append([]any{[]byte(from), size}, args...)...)
 		return page, len(page) == size, err
 	})
 }
@@ -76,52 +70,22 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 		next = nextOnNodes
 	}
 	return func(yield func(driver.Scope, error) bool) {
-		for tenant, err := range st.db.names(ctx, everyTenant, next, []byte(after.Tenant)) {
+		for tenant, err := range st.db.names(ctx, everyTenant, next, after.Tenant) {
 			if err != nil {
 				yield(driver.Scope{}, err)
 				return
 			}
-			behind := ""
-			if tenant.name == after.Tenant {
-				behind = after.Ref
+			from := ""
+			if tenant == after.Tenant {
+				from = after.Ref
 			}
-			for ref, err := range st.refs(ctx, tenant.name, behind) {
-				s := driver.Scope{Tenant: tenant.name, Ref: ref}
+			for ref, err := range st.db.names(ctx, tenantSetting(tenant), nextRefs, from, []byte(tenant)) {
+				s := driver.Scope{Tenant: tenant, Ref: ref}
 				if s != after && !yield(s, err) || err != nil {
 					return
 				}
 			}
 		}
-	}
-}
-
-// refs yields the refs of a tenant from one on. Keys of long ones are in no order behind their
-// common beginning, so that these are sorted before.
-func (st *Store) refs(ctx context.Context, tenant, from string) iter.Seq2[string, error] {
-	head := func(s string) string { return s[:min(len(s), keyHead)] }
-	return func(yield func(string, error) bool) {
-		var alike []string
-		flush := func() bool {
-			slices.Sort(alike)
-			for _, ref := range slices.Compact(alike) {
-				if ref >= from && !yield(ref, nil) {
-					return false
-				}
-			}
-			alike = alike[:0]
-			return true
-		}
-		for x, err := range st.db.names(ctx, tenantSetting(tenant), nextRefs, []byte(head(from)), []byte(tenant)) {
-			if err != nil {
-				yield("", err)
-				return
-			}
-			if len(alike) > 0 && head(alike[0]) != head(x.name) && !flush() {
-				return
-			}
-			alike = append(alike, x.name)
-		}
-		flush()
 	}
 }
 
@@ -156,7 +120,8 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	w := &writes{tenant: tenant, mark: driver.NewMark()}
+	w := &writes{tenant: tenant}
+	rand.Read(w.mark[:])
 	err = st.db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(tenant))
 		w.addVersion(b)

@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -23,47 +26,56 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// insert queues entries and their labels. The row of the tenant, which the transaction has,
-// says with each that it belongs on the node of that tenant, where a cluster then does all.
+// inserted is an entry as insertEntries is given it, in JSON.
+type inserted struct {
+	Ref      string   `json:"ref"`
+	ID       string   `json:"id"`
+	Created  int64    `json:"created"`
+	Expires  int64    `json:"expires"`
+	Run      string   `json:"run"`
+	Content  string   `json:"content"`
+	Tags     []string `json:"tags,omitempty"`
+	Subjects []string `json:"subjects,omitempty"`
+	Sources  []string `json:"sources,omitempty"`
+}
+
+// insertEntries: the row of the tenant, which the transaction has, says with each entry that it belongs on
+// the node of that tenant, where a cluster then does all.
+const insertEntries = `
+	INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
+	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags, p.subjects, p.sources, ` + current + `
+	FROM agentmemory.tenants t, json_to_recordset($2::text::json)
+		AS p (ref bytea, id bytea, created bigint, expires bigint, run bytea, content text, tags text[], subjects bytea[], sources bytea[])
+	WHERE t.tenant = $1`
+
+// insert queues entries and their labels.
 func (w *writes) insert(b *pgx.Batch) {
 	put := w.plan.Insert
-	switch len(put) {
-	case 0:
+	if len(put) == 0 {
 		return
-	case 1:
-		const one = `
-			INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-			SELECT t.tenant, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ` + current + ` FROM agentmemory.tenants t WHERE t.tenant = $1`
-		p := &put[0]
-		e := &p.Entry
-		b.Queue(one, []byte(w.tenant), keyOf(p.Ref), wholeOf(p.Ref), []byte(e.ID), e.CreatedAt.UnixMilli(), expiry(e),
-			[]byte(e.RunID), e.Content, orNil(e.Tags), idKeys(e.Subjects), idKeys(e.Sources))
-	default:
-		w.insertMany(b, put)
 	}
+	rows := make([]inserted, len(put))
+	for i := range put {
+		e := &put[i].Entry
+		rows[i] = inserted{inHex(put[i].Ref), inHex(e.ID), e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt), inHex(e.RunID), e.Content,
+			e.Tags, allInHex(e.Subjects), allInHex(e.Sources)}
+	}
+	text, err := json.Marshal(rows)
+	if err != nil {
+		panic(err) // it has no such type
+	}
+	b.Queue(insertEntries, []byte(w.tenant), string(text))
 	w.label(b, put)
 }
 
-func (w *writes) insertMany(b *pgx.Batch, put []driver.Placed) {
-	const many = `
-		INSERT INTO agentmemory.entries (tenant, ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-		SELECT t.tenant, p.ref, p.long_ref, p.id, p.created_at, p.expires_at, p.run_id, p.content,
-			NULLIF(p.tags, '')::text[], NULLIF(p.subjects, '')::bytea[], NULLIF(p.sources, '')::bytea[], ` + current + `
-		FROM agentmemory.tenants t,
-			unnest($2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::bytea[], $8::text[], $9::text[], $10::text[], $11::text[])
-				AS p (ref, long_ref, id, created_at, expires_at, run_id, content, tags, subjects, sources)
-		WHERE t.tenant = $1`
-	n := len(put)
-	refs, wholes, ids, runs := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	created, expires := make([]int64, n), make([]int64, n)
-	contents, tags, subjects, sources := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
-	for i := range put {
-		e := &put[i].Entry
-		refs[i], wholes[i], ids[i], runs[i] = keyOf(put[i].Ref), wholeOf(put[i].Ref), []byte(e.ID), []byte(e.RunID)
-		created[i], expires[i], contents[i] = e.CreatedAt.UnixMilli(), expiry(e), e.Content
-		tags[i], subjects[i], sources[i] = textArray(e.Tags), nameArray(e.Subjects), nameArray(e.Sources)
+// inHex writes a name as PostgreSQL reads BYTEA.
+func inHex(s string) string { return `\x` + hex.EncodeToString([]byte(s)) }
+
+func allInHex(list []string) (coded []string) {
+	for _, s := range list {
+		coded = append(coded, inHex(s))
 	}
-	b.Queue(many, []byte(w.tenant), refs, wholes, ids, created, expires, runs, contents, tags, subjects, sources)
+	return coded
 }
 
 // label queues what finds entries by their subjects.
@@ -71,7 +83,7 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	var labels, refs, ids [][]byte
 	for _, p := range put {
 		for _, s := range p.Entry.Subjects {
-			labels, refs, ids = append(labels, keyOf(s)), append(refs, keyOf(p.Ref)), append(ids, []byte(p.Entry.ID))
+			labels, refs, ids = append(labels, sqlstore.Label(w.tenant, s)), append(refs, []byte(p.Ref)), append(ids, []byte(p.Entry.ID))
 		}
 	}
 	if len(labels) == 0 {
@@ -102,29 +114,16 @@ func (db *DB) these(table string) string {
 		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = n.ref AND x.id = n.id OFFSET 0) x))`
 }
 
-// theseArgs are the parameters of these, and further ones.
-func theseArgs(tenant string, entries []driver.Located, further ...any) []any {
+// theseArgs are the parameters of these.
+func theseArgs(tenant string, entries []driver.Located) []any {
 	refs, ids := namesOf(entries)
-	return append([]any{[]byte(tenant), refs, ids}, further...)
+	return []any{[]byte(tenant), refs, ids}
 }
 
 func (w *writes) retire(b *pgx.Batch) {
-	type fate struct {
-		state     driver.State
-		successor string
-	}
-	alike := map[fate][]driver.Located{}
-	var fates []fate
 	for _, x := range w.plan.Retire {
-		f := fate{x.State, x.For}
-		if alike[f] == nil {
-			fates = append(fates, f)
-		}
-		alike[f] = append(alike[f], x.Located)
-	}
-	for _, f := range fates {
-		b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE`+w.db.these("entries"),
-			theseArgs(w.tenant, alike[f], int16(f.state), []byte(f.successor))...)
+		b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE tenant = $1 AND ref = $2 AND id = $3`,
+			[]byte(w.tenant), []byte(x.Ref), []byte(x.ID), int16(x.State), []byte(x.For))
 	}
 }
 
@@ -176,11 +175,7 @@ func (db *DB) removeAbout(b *pgx.Batch, tenant string, entries []driver.Located,
 			SELECT d.ctid FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
 				SELECT o.ref, o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = n.ref AND o.id = n.id OFFSET 0) o, LATERAL (
 				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = o.ref AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
-	var refs, ids [][]byte
-	for _, l := range entries {
-		refs, ids = append(refs, []byte(l.Ref)), append(ids, keyOf(l.ID))
-	}
-	b.Queue(documents, []byte(tenant), refs, ids)
+	b.Queue(documents, theseArgs(tenant, entries)...)
 }
 
 // removeWhole queues the removal of the documents that were made of the whole refs of entries, but
@@ -199,22 +194,4 @@ func removeWhole(b *pgx.Batch, tenant string, entries []driver.Located, swaps []
 	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = ANY ($2) AND d.whole
 		AND (d.ref, d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[]))`,
 		[]byte(tenant), idKeys(slices.Collect(maps.Keys(of))), kept, kinds, keys)
-}
-
-func idKeys(list []string) [][]byte {
-	if len(list) == 0 {
-		return nil
-	}
-	out := make([][]byte, len(list))
-	for i, s := range list {
-		out[i] = []byte(s)
-	}
-	return out
-}
-
-func orNil(list []string) []string {
-	if len(list) == 0 {
-		return nil
-	}
-	return list
 }

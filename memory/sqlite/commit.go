@@ -2,53 +2,24 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// Put inserts e if the scope has no entry of that id.
-func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}, false)
-	return err
-}
-
-// Delete ends the life of an entry and reports whether it was live at the instant
-// at. If it was not, nothing changes.
-func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	end := driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}
-	_, err := st.db.apply(ctx, s.Tenant, &driver.Mutation{At: at, Retire: []driver.Retirement{end}}, false)
-	if errors.Is(err, driver.ErrConflict) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-// Apply commits m or returns [driver.ErrConflict], or [driver.ErrValidation] for a
-// mutation that could never be committed; in both cases nothing happened, nor after
-// any other error that is not [ErrOutcomeUnknown].
-func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	if err := ctx.Err(); err != nil {
-		return driver.Applied{}, err
-	}
-	if err := m.Validate(tenant); err != nil {
-		return driver.Applied{}, err
-	}
-	return st.db.apply(ctx, tenant, &m, true)
-}
 
 // errThere says that an entry is there already, which was not looked up.
 var errThere = errors.New("sqlite: the entry is there")
 
-// apply commits a mutation; one that changes no entry is committed only if always is set.
-func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, always bool) (driver.Applied, error) {
-	done, err := db.try(ctx, tenant, m, always, !m.OnlyPuts())
+// apply commits a mutation; one that only puts what is there is not committed.
+func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, onlyPut bool) (driver.Applied, error) {
+	done, err := db.try(ctx, tenant, m, onlyPut, !m.OnlyPuts())
 	if err == errThere {
-		done, err = db.try(ctx, tenant, m, always, true)
+		done, err = db.try(ctx, tenant, m, onlyPut, true)
 	}
 	if err != nil {
 		return driver.Applied{}, err
@@ -57,7 +28,7 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, alwa
 }
 
 // try is apply, without looking up what is stored unless look is set.
-func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always, look bool) (done driver.Applied, err error) {
+func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPut, look bool) (done driver.Applied, err error) {
 	return done, db.writer.run(ctx, &call{do: func(t *tx) error {
 		done = driver.Applied{}
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
@@ -68,7 +39,7 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, always
 		if err != nil {
 			return err
 		}
-		if plan.Empty() && !always {
+		if plan.Empty() && onlyPut {
 			return errUnchanged
 		}
 		if !m.Unversioned() {
@@ -130,12 +101,12 @@ func (c *change) load(m *driver.Mutation) {
 		}
 	}
 	if places := slices.Collect(maps.Keys(c.stored.MergedInto)); len(places) > 0 {
-		c.query(func(rows *sql.Rows) (bool, error) {
+		c.query(func(rows sqlstore.Row) (bool, error) {
 			at := driver.Located{Scope: driver.Scope{Tenant: c.tenant}}
 			var id string
 			err := rows.Scan(&at.Ref, &at.ID, &id)
 			c.stored.MergedInto[at] = append(c.stored.MergedInto[at], id)
-			return true, wrap(readFailed, err)
+			return true, err
 		}, getMergedInto, c.tenant, placesIn(places))
 	}
 	if m.Limits != (driver.Limits{}) {
@@ -161,7 +132,8 @@ const addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes,
 	RETURNING version`
 
 func (c *change) makeVersion(p *driver.Plan) driver.Version {
-	mark := driver.NewMark()
+	var mark driver.Mark
+	rand.Read(mark[:])
 	journal := p.Journal()
 	if journal == nil {
 		journal = []byte{} // and not NULL
@@ -182,13 +154,13 @@ const (
 // insert inserts an entry, unless there is one of its id.
 func (c *change) insert(x *driver.Placed) bool {
 	e := &x.Entry
-	created, expires := e.CreatedAt.UnixMilli(), expiry(e.ExpiresAt)
+	created, expires := e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt)
 	key, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
 	if n == 0 {
 		return false
 	}
 	// The key is beyond that of every text.
-	fields := [4][]byte{[]byte(e.RunID), pack(e.Tags), pack(e.Subjects), pack(e.Sources)}
+	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
 	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.located()] = r
@@ -230,7 +202,7 @@ func labelsOf(tenant string, entries ...*row) string {
 	labels := [][2]any{}
 	for _, r := range entries {
 		for _, subject := range r.Entry.Subjects {
-			labels = append(labels, [2]any{labelOf(tenant, subject), r.key})
+			labels = append(labels, [2]any{hex.EncodeToString(sqlstore.Label(tenant, subject)), r.key})
 		}
 	}
 	return inJSON(labels)

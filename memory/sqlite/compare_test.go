@@ -351,7 +351,11 @@ func gather[T any](seq func(func(T, error) bool)) (all []T, err error) {
 
 // Whatever is done to both, SQLite answers as the store in memory does.
 func TestCompare(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "memory.db"), sqlite.Options{Relaxed: true})
 		require.NoError(t, err)
 		p := &pair{t: t, rng: rand.New(rand.NewPCG(seed, 1)), at: now, versions: map[string][][2]driver.Version{}, revs: map[docName]docRevs{}, classes: map[driver.Class]bool{}}

@@ -61,6 +61,6 @@
 // begins: one that ends it leaves nothing of it. A mutation that is committed with others waits for
 // the commit.
 //
-// Iterators read some hundred rows at a time and hold no connection while the caller's
+// Iterators read 256 rows at a time and hold no connection while the caller's
 // code runs, so the body of a loop may use the store.
 package sqlite

@@ -1,20 +1,18 @@
 package sqlite
 
 import (
-	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"math"
-	"time"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // never is the instant of what does not expire, and the version at which what is
 // live has died. Statements name it by its digits, so that it selects an index.
-const never = math.MaxInt64
+const never = sqlstore.Never
 
 const (
 	// entryColumns are the columns that make an entry, in the order of a scanner: of a row e
@@ -25,16 +23,6 @@ const (
 	// recordColumns are those that make a row.
 	recordColumns = entryColumns + `, e.ref, e.state, e.successor, e.entry, e.born, e.died, e.former`
 )
-
-// expiry returns what the database has for ExpiresAt.
-func expiry(t time.Time) int64 {
-	if t.IsZero() {
-		return never
-	}
-	return t.UnixMilli()
-}
-
-func instant(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // scanner reads the entryColumns of one row after another, and then others.
 type scanner struct {
@@ -52,16 +40,16 @@ func newScanner(others ...any) *scanner {
 }
 
 // read returns the entry of a row. Of one that was erased only the id is left.
-func (s *scanner) read(rows *sql.Rows) (driver.Entry, error) {
+func (s *scanner) read(rows sqlstore.Row) (driver.Entry, error) {
 	if err := rows.Scan(s.dest...); err != nil {
-		return driver.Entry{}, wrap(readFailed, err)
+		return driver.Entry{}, err
 	}
 	if s.head == nil && s.entry.Content == "" {
 		return driver.Entry{ID: s.entry.ID}, nil
 	}
-	e := driver.Entry{ID: s.entry.ID, Content: s.entry.Content, CreatedAt: instant(s.created)}
+	e := driver.Entry{ID: s.entry.ID, Content: s.entry.Content, CreatedAt: sqlstore.Instant(s.created)}
 	if s.expires != never {
-		e.ExpiresAt = instant(s.expires)
+		e.ExpiresAt = sqlstore.Instant(s.expires)
 	}
 	if !readHead(&e, s.head) || binary.BigEndian.Uint32(s.head) != s.summer.sum(s.head[sumBytes:], e.ID, s.created, s.expires, e.Content) {
 		return driver.Entry{}, fail(damaged, nil)
@@ -81,11 +69,11 @@ type row struct {
 }
 
 // rowScanner returns a function that reads recordColumns.
-func rowScanner(tenant string) func(*sql.Rows) (row, error) {
+func rowScanner(tenant string) func(sqlstore.Row) (row, error) {
 	var r row
 	var former sql.RawBytes
 	s := newScanner(&r.Ref, &r.State, &r.For, &r.key, &r.life[0], &r.life[1], &former)
-	return func(rows *sql.Rows) (row, error) {
+	return func(rows sqlstore.Row) (row, error) {
 		var err error
 		r.Entry, err = s.read(rows)
 		r.Tenant, r.Erased, r.former = tenant, r.life[1] == 0, nil
@@ -101,52 +89,6 @@ func rowScanner(tenant string) func(*sql.Rows) (row, error) {
 
 // located is the place of the record.
 func (r *row) located() driver.Located { return driver.Located{Scope: r.Scope, ID: r.Entry.ID} }
-
-// pack writes a list of strings: each its length, as a varint, and its bytes. Unlike
-// JSON it keeps every byte. An empty list is NULL.
-func pack(list []string) []byte {
-	if len(list) == 0 {
-		return nil
-	}
-	size := 0
-	for _, s := range list {
-		size += len(s) + 2
-	}
-	b := make([]byte, 0, size)
-	for _, s := range list {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	return b
-}
-
-func unpack(b []byte) (list []string, ok bool) {
-	for len(b) > 0 {
-		var s []byte
-		if s, b, ok = cut(b); !ok {
-			return nil, false
-		}
-		list = append(list, string(s))
-	}
-	return list, true
-}
-
-// cut takes the first string from a list.
-func cut(b []byte) (s, rest []byte, ok bool) {
-	n, size := binary.Uvarint(b)
-	if size <= 0 || n > uint64(len(b)-size) {
-		return nil, nil, false
-	}
-	b = b[size:]
-	return b[:n], b[n:], true
-}
-
-// labelOf is what an index has in place of a subject label, which is text that may have to
-// be forgotten, in hex. Who looks something up by it compares the label itself.
-func labelOf(tenant, subject string) string {
-	sum := sha256.Sum256([]byte(tenant + "\x00" + subject))
-	return hex.EncodeToString(sum[:16])
-}
 
 // A statement that takes many rows has one parameter for all of them: an array j in JSON, in
 // which strings are their bytes in hex. A CROSS JOIN with it is done from left to right.
@@ -168,6 +110,15 @@ func inJSON(rows any) string {
 		panic(err) // it has no such type
 	}
 	return string(b)
+}
+
+// hexList is a list of names, in JSON.
+func hexList(list []string) string {
+	coded := make([]string, len(list))
+	for i, s := range list {
+		coded[i] = inHex(s)
+	}
+	return inJSON(coded)
 }
 
 // namesIn are the refs and ids of entries of a scope, for named.

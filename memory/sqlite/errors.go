@@ -94,5 +94,14 @@ func wrap(text string, err error) error {
 	return fail(text, err)
 }
 
+// known is the error of what reads a row, whose own errors are of this package or not.
+func known(err error) error {
+	var ours *driver.Error
+	if err == nil || err == ErrNewerSchema || errors.As(err, &ours) {
+		return err
+	}
+	return wrap(readFailed, err)
+}
+
 // busy reports whether another connection was in the way.
 func busy(err error) bool { return code(err)&0xff == sqlite3.SQLITE_BUSY }

@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"iter"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -29,110 +27,27 @@ func (t *tx) addEvents(m *driver.Mutation) error {
 	}
 	for i := range m.Events {
 		r := &m.Events[i]
-		kind := r.Payload.EventType()
 		payload, err := json.Marshal(r.Payload)
 		if err != nil {
 			return fail(writeFailed, err)
 		}
-		_, fresh := t.exec(text, r.Tenant, r.RunID, r.ID, kind, r.NodeID, r.CausationID, r.EngineVersion, r.SchemaVersion, r.Time.UnixMilli(), string(payload))
+		_, fresh := t.exec(text, r.Tenant, r.RunID, r.ID, r.Payload.EventType(), r.NodeID, r.CausationID, r.EngineVersion, r.SchemaVersion, r.Time.UnixMilli(), string(payload))
 		if fresh > 0 {
 			continue
 		}
-		first(t.query, []any{&kind, &payload}, `SELECT type, payload FROM events WHERE tenant = ? AND run = ? AND event = ?`, r.Tenant, r.RunID, r.ID)
-		there, err := events.Decode(kind, payload)
-		if err != nil {
-			return fail(damaged, err)
-		}
-		if !events.SamePayload(there, r.Payload) {
+		var same bool
+		first(t.query, []any{&same}, isSameEvent, r.Tenant, r.RunID, r.ID, r.Payload.EventType(), string(payload))
+		if t.err == nil && !same {
 			return errTaken
 		}
 	}
 	return nil
 }
 
+const isSameEvent = `SELECT type = ?4 AND payload = ?5 FROM events WHERE tenant = ?1 AND run = ?2 AND event = ?3`
+
 // errTaken refuses an event whose id names another payload.
 var errTaken = driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken)
-
-const (
-	eventColumns  = `SELECT tenant, run, event, type, node, causation, engine, schema, at, payload, number, ifnull(sequence, 0) FROM events`
-	waitingEvents = eventColumns + ` WHERE number > ?1 ORDER BY number`
-	waitingOfRun  = eventColumns + ` WHERE tenant = ?2 AND run = ?3 AND number > ?1 ORDER BY number`
-	keptEvents    = eventColumns + ` WHERE tenant = ?1 AND run = ?2 AND sequence >= ?3 AND sequence IS NOT NULL ORDER BY sequence LIMIT ?4 + 0`
-	countWaiting  = `SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant = ?2 AND number >= 4611686018427387904 LIMIT ?1 + 0)`
-	countAll      = `SELECT count(*) FROM (SELECT 1 FROM events WHERE number >= 4611686018427387904 LIMIT ?1 + 0)`
-
-	// beforeWaiting is the number before those of events that wait.
-	beforeWaiting = 1<<62 - 1
-)
-
-// storedEvent is an event with its row.
-type storedEvent struct {
-	events.RunEvent
-	number int64
-	size   int   // of the payload
-	ill    error // why it cannot be read
-}
-
-func scanEvent(rows *sql.Rows) (e storedEvent, err error) {
-	var at int64
-	var kind events.Type
-	var payload []byte
-	err = rows.Scan(&e.Tenant, &e.RunID, &e.ID, &kind, &e.NodeID, &e.CausationID, &e.EngineVersion, &e.SchemaVersion, &at, &payload, &e.number, &e.Sequence)
-	if err != nil {
-		return e, wrap(readFailed, err)
-	}
-	e.Time, e.size = instant(at), len(payload)
-	if e.Payload, err = events.Decode(kind, payload); err != nil {
-		e.ill = fail(damaged, err)
-	}
-	return e, nil
-}
-
-// runName is a run of a tenant.
-type runName struct{ tenant, id string }
-
-// Undelivered yields the events of committed mutations that were not marked as
-// delivered, in commit order. Nothing is hidden: two relays on one database get the
-// same events, and a sink drops the second. What is behind an event that cannot be read
-// waits in its run. It reads 512 events at a time. The body of the loop may use the store.
-func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return func(yield func(events.Record, error) bool) {
-		text, last := waitingEvents, int64(beforeWaiting)
-		if runID != "" {
-			text = waitingOfRun
-		}
-		var broken error
-		ill := map[runName]bool{}
-		driver.Pages(func(*events.Record) (page []events.Record, more bool, err error) {
-			n := 0
-			err = st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
-				e, err := scanEvent(rows)
-				last, n = e.number, n+1
-				run := runName{e.Tenant, e.RunID}
-				if e.ill != nil && !ill[run] {
-					broken, ill[run] = e.ill, true
-				}
-				if err == nil && !ill[run] {
-					page = append(page, e.Record)
-				}
-				return n < ahead, err
-			}, text, last, tenant, runID)
-			if err == nil && n < ahead {
-				err = broken
-			}
-			return page, n == ahead, err
-		})(yield)
-	}
-}
-
-// Waiting counts the events that wait, up to limit.
-func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
-	text := countWaiting
-	if tenant == "" {
-		text = countAll
-	}
-	return n, first(st.db.reads(ctx), []any{&n}, text, max(0, limit), tenant)
-}
 
 const removeDelivered = `DELETE FROM events WHERE number IN (SELECT e.number FROM json_each(?) j CROSS JOIN events e
 	ON e.tenant = ` + name0 + ` AND e.run = ` + name1 + ` AND e.event = ` + name2 + ` AND e.number >= 4611686018427387904)`
@@ -151,27 +66,6 @@ func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
 		t.erased = true
 		return nil
 	})
-}
-
-// pageBytes is how much text a page of a log has, apart from its last event.
-const pageBytes = 4 << 20
-
-// Read returns kept events of a run from a sequence on, see [events.Reader].
-func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
-	var page []events.RunEvent
-	size := 0
-	err := st.db.reads(ctx)(func(rows *sql.Rows) (bool, error) {
-		e, err := scanEvent(rows)
-		if err == nil {
-			err = e.ill
-		}
-		page, size = append(page, e.RunEvent), size+e.size
-		return size < pageBytes, err
-	}, keptEvents, tenant, runID, from, events.PageSize(limit))
-	if err != nil {
-		return nil, err
-	}
-	return page, nil
 }
 
 // purgeRuns removes what is kept of runs that end before an instant: those that began before it

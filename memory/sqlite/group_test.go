@@ -258,7 +258,7 @@ func touchedBy(t *testing.T, db *DB, s driver.Scope, n uint64) (put, retired []s
 	var marks [2]driver.Version
 	for i := range marks {
 		at := n - 1 + uint64(i)
-		mark := driver.FirstMark(db.incarnation, s.Tenant)
+		mark := driver.FirstMark(db.dialect.Incarnation, s.Tenant)
 		if at > 0 {
 			var stored []byte
 			require.NoError(t, first(db.reads(t.Context()), []any{&stored}, `SELECT mark FROM versions WHERE tenant = ? AND version = ?`, s.Tenant, int64(at)))

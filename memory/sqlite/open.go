@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"modernc.org/sqlite"
+
+	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
 // Options are choices about a database. The zero value is the safe one.
@@ -33,7 +35,7 @@ type DB struct {
 	statements sync.Map // of readers, by their text: *sql.Stmt
 	closed     atomic.Bool
 
-	incarnation string // the random name that the database took when it was made
+	dialect sqlstore.Dialect
 }
 
 // maxReaders bounds the connections that read at the same time.
@@ -55,6 +57,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	}
 	dsn := dataSource(path, opts)
 	db := &DB{writer: writer{path: path, dsn: dsn, readers: make(chan struct{}, maxReaders)}}
+	db.dialect = dialectOf(db)
 	db.writer.calls.Commit, db.writer.calls.Unknown = db.writer.commit, ErrOutcomeUnknown
 	if err := db.migrate(ctx); err != nil {
 		db.writer.close()

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -19,7 +19,7 @@ import (
 // how large they are.
 func pagesLogged(t *testing.T, db *DB) (pages map[string]int, size int) {
 	of := map[uint32]string{}
-	require.NoError(t, db.reads(t.Context())(func(rows *sql.Rows) (bool, error) {
+	require.NoError(t, db.reads(t.Context())(func(rows sqlstore.Row) (bool, error) {
 		var name string
 		var number uint32
 		err := rows.Scan(&name, &number)

@@ -2,9 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -13,11 +13,8 @@ import (
 // a transaction, and stops between two of them when the context is done; the rest
 // goes with the next call.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	p, err := pointOf(ctx, tenant, v)
+	n, err := st.db.advance(ctx, tenant, v)
 	if err != nil {
-		return 0, err
-	}
-	if err := st.db.advance(ctx, p); err != nil {
 		return 0, err
 	}
 	removed, err := 0, error(nil)
@@ -25,11 +22,11 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		if err = failed; err != nil || s.Tenant != tenant {
 			break
 		}
-		var n int
-		if n, err = st.db.purge(ctx, s, p.n, at); err != nil {
+		var gone int
+		if gone, err = st.db.purge(ctx, s, n, at); err != nil {
 			break
 		}
-		removed += n
+		removed += gone
 	}
 	if cleaned := st.db.tx(background, func(t *tx) error { return t.removeUnused(removed > 0) }); err == nil {
 		err = cleaned
@@ -37,18 +34,26 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	return removed, err
 }
 
-// advance moves the horizon to a point that is available.
-func (db *DB) advance(ctx context.Context, p point) error {
-	return db.tx(ctx, func(t *tx) error {
-		if err := db.available(t.query, p); err != nil {
+// advance moves the horizon to a version that is available, and returns its number.
+func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) (n int64, err error) {
+	var held bool
+	look, n, err := db.dialect.Look(ctx, tenant, v, &held)
+	if err != nil {
+		return 0, err
+	}
+	return n, db.tx(ctx, func(t *tx) error {
+		if err := t.query(look.Row, look.Text, look.Args...); err != nil {
 			return err
 		}
-		if p.n == 0 { // there is nothing before it
+		switch {
+		case !held:
+			return driver.ErrSnapshotUnavailable
+		case n == 0: // there is nothing before it
 			return errUnchanged
 		}
-		t.exec(`UPDATE versions SET journal = NULL WHERE tenant = ? AND version = ?`, p.tenant, p.n)
-		t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, p.tenant, p.n)
-		t.exec(`DELETE FROM erased_spans WHERE tenant = ? AND until <= ?`, p.tenant, p.n)
+		t.exec(`UPDATE versions SET journal = NULL WHERE tenant = ? AND version = ?`, tenant, n)
+		t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, n)
+		t.exec(`DELETE FROM erased_spans WHERE tenant = ? AND until <= ?`, tenant, n)
 		return nil
 	})
 }
@@ -83,19 +88,21 @@ const findPurgeable = `
 func (db *DB) purge(ctx context.Context, s driver.Scope, v int64, at time.Time) (removed int, err error) {
 	err = db.tx(ctx, func(t *tx) error {
 		keys, died := map[string]int64{}, map[string]int64{}
-		recs, _ := collect(t.query, func(rows *sql.Rows) (driver.Record, error) {
-			var r driver.Record
+		ended := driver.Stored{Entries: map[driver.Located]driver.Record{}}
+		t.query(func(rows sqlstore.Row) (bool, error) {
+			r := driver.Record{Scope: s}
 			var key, expires, end int64
 			err := rows.Scan(&key, &r.Entry.ID, &r.For, &r.State, &expires, &end)
 			if expires != never {
-				r.Entry.ExpiresAt = instant(expires)
+				r.Entry.ExpiresAt = sqlstore.Instant(expires)
 			}
 			r.Erased, keys[r.Entry.ID], died[r.Entry.ID] = end == 0, key, end
-			return r, wrap(readFailed, err)
+			ended.Entries[driver.Located{Scope: s, ID: r.Entry.ID}] = r
+			return true, err
 		}, findPurgeable, s.Tenant, s.Ref, at.UnixMilli())
 		var gone []int64
-		for _, id := range driver.Purgeable(recs, func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at) {
-			gone = append(gone, keys[id])
+		for _, l := range ended.Purgeable(func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at) {
+			gone = append(gone, keys[l.ID])
 		}
 		if removed = len(gone); removed == 0 {
 			return errUnchanged
@@ -121,9 +128,9 @@ const (
 func (t *tx) removeEntries(tenant string, keys []int64) {
 	var labelled []*row
 	var freed driver.Limits
-	t.query(func(rows *sql.Rows) (bool, error) {
+	t.query(func(rows sqlstore.Row) (bool, error) {
 		var r row
-		var head sql.RawBytes
+		var head []byte
 		var size int64
 		var live bool
 		err := rows.Scan(&r.key, &head, &size, &live)
@@ -134,7 +141,7 @@ func (t *tx) removeEntries(tenant string, keys []int64) {
 			freed.Entries, freed.Bytes = freed.Entries+1, freed.Bytes+size
 		}
 		labelled = append(labelled, &r)
-		return true, wrap(readFailed, err)
+		return true, err
 	}, getHeads, inJSON(keys))
 	t.removeDocuments(removeMade, inJSON(keys))
 	t.exec(removeLabels, labelsOf(tenant, labelled...))

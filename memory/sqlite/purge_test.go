@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"math"
 	"math/rand"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -52,7 +54,7 @@ func TestIntact_FormerLives(t *testing.T) {
 	st := openFresh(t).Memory()
 	at := func(id string) driver.Located { return driver.Located{Scope: here, ID: id} }
 	want := []bool{true}
-	versions := []driver.Version{driver.FirstMark(st.db.incarnation, here.Tenant).Version(0)}
+	versions := []driver.Version{driver.FirstMark(st.db.dialect.Incarnation, here.Tenant).Version(0)}
 	for _, step := range []struct {
 		m      driver.Mutation
 		intact bool
@@ -82,7 +84,11 @@ func TestIntact_FormerLives(t *testing.T) {
 // A purge leaves no copy of what it moved in any gap, whatever it took out: the pages beside
 // it that it sweeps, in the transaction that takes out, are all that are to be swept.
 func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
-	for seed := range int64(3) {
+	seeds := int64(3)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewSource(seed))
 		db := openFresh(t)
 		refs := make([]driver.Scope, 12)
@@ -110,7 +116,7 @@ func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
 			taken += n
 			dirty := 0
 			require.NoError(t, db.tx(t.Context(), func(t *tx) error {
-				return t.query(func(rows *sql.Rows) (bool, error) {
+				return t.query(func(rows sqlstore.Row) (bool, error) {
 					var number int64
 					var data sql.RawBytes
 					err := rows.Scan(&number, &data)
@@ -154,7 +160,7 @@ func TestM1_StaleSubject(t *testing.T) {
 	db := openFresh(t)
 	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
 	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
-		t.exec(`INSERT INTO labels SELECT unhex(?), entry FROM labels`, labelOf("other", "s"))
+		t.exec(`INSERT INTO labels SELECT unhex(?), entry FROM labels`, hex.EncodeToString(sqlstore.Label("other", "s")))
 		return nil
 	}))
 	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {

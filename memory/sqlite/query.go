@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+
+	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
 // exec runs a statement of the transaction, and returns the key of the last row that it
@@ -23,7 +25,7 @@ func (t *tx) exec(text string, args ...any) (key, changed int64) {
 }
 
 // query calls f for each row until f returns false. It returns the error of the transaction.
-func (t *tx) query(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+func (t *tx) query(f func(sqlstore.Row) (bool, error), text string, args ...any) error {
 	if t.ended() {
 		return t.err
 	}
@@ -47,11 +49,11 @@ func (t *tx) ended() bool {
 
 // queryFunc calls f for each row of a statement until f returns false, in a transaction or
 // outside.
-type queryFunc = func(f func(*sql.Rows) (bool, error), text string, args ...any) error
+type queryFunc = func(f func(sqlstore.Row) (bool, error), text string, args ...any) error
 
 // reads returns the function that queries one state of the database.
 func (db *DB) reads(ctx context.Context) queryFunc {
-	return func(f func(*sql.Rows) (bool, error), text string, args ...any) error {
+	return func(f func(sqlstore.Row) (bool, error), text string, args ...any) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -97,7 +99,7 @@ const lookEvery = 256
 
 // each calls f for each row. Only at the first can another process be in the way: one
 // that opens the file after a crash, or closes it.
-func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), args ...any) error {
+func each(ctx context.Context, s *sql.Stmt, f func(sqlstore.Row) (bool, error), args ...any) error {
 	var rows *sql.Rows
 	err := retry(ctx, func() (err error) { rows, err = s.QueryContext(background, args...); return err }, readFailed, readTimeout)
 	if err != nil {
@@ -106,7 +108,7 @@ func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), arg
 	defer rows.Close()
 	for n := 1; rows.Next(); n++ {
 		if more, err := f(rows); err != nil || !more {
-			return err
+			return known(err)
 		}
 		if n%lookEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -116,8 +118,8 @@ func each(ctx context.Context, s *sql.Stmt, f func(*sql.Rows) (bool, error), arg
 }
 
 // collect returns what scan makes of all rows of a statement.
-func collect[T any](query queryFunc, scan func(*sql.Rows) (T, error), text string, args ...any) (all []T, err error) {
-	err = query(func(rows *sql.Rows) (bool, error) {
+func collect[T any](query queryFunc, scan func(sqlstore.Row) (T, error), text string, args ...any) (all []T, err error) {
+	err = query(func(rows sqlstore.Row) (bool, error) {
 		x, err := scan(rows)
 		all = append(all, x)
 		return true, err
@@ -129,16 +131,16 @@ func collect[T any](query queryFunc, scan func(*sql.Rows) (T, error), text strin
 }
 
 // scanKey reads a row of one number.
-func scanKey(rows *sql.Rows) (key int64, err error) {
-	return key, wrap(readFailed, rows.Scan(&key))
+func scanKey(rows sqlstore.Row) (key int64, err error) {
+	return key, rows.Scan(&key)
 }
 
 // first reads one row, or returns sql.ErrNoRows.
 func first(query queryFunc, dest []any, text string, args ...any) error {
 	found := false
-	err := query(func(rows *sql.Rows) (bool, error) {
+	err := query(func(rows sqlstore.Row) (bool, error) {
 		found = true
-		return false, wrap(readFailed, rows.Scan(dest...))
+		return false, rows.Scan(dest...)
 	}, text, args...)
 	if err == nil && !found {
 		err = sql.ErrNoRows

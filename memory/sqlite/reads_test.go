@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -37,7 +38,7 @@ func TestPlans(t *testing.T) {
 	db := openFresh(t)
 	documents := func(q driver.DocumentQuery) string {
 		q.Tenant = "t"
-		text, _ := documentsBehind(&q, &driver.Document{Scope: driver.Scope{Ref: q.Ref}, Kind: q.Kind})
+		text, _, _ := db.dialect.DocumentsBehind(&q, &driver.Document{Scope: driver.Scope{Ref: q.Ref}, Kind: q.Kind})
 		return text
 	}
 	const (
@@ -133,7 +134,7 @@ var scanned = regexp.MustCompile(`VIRTUAL TABLE|CONSTANT ROW|^SCAN (r|v|f|\(.*\)
 var rowValues = regexp.MustCompile(`,(\w+)\)[<>]\(`)
 
 // pages is how many pages a connection has looked at.
-func pages(t *testing.T, conn *sql.Conn) (n int) {
+func pagesRead(t *testing.T, conn *sql.Conn) (n int) {
 	require.NoError(t, conn.Raw(func(c any) error {
 		for _, op := range []sqlite.DBStatusOp{sqlite.DBStatusCacheHit, sqlite.DBStatusCacheMiss} {
 			found, _, err := c.(sqlite.DBStatus).Status(op, false)
@@ -152,7 +153,10 @@ func pages(t *testing.T, conn *sql.Conn) (n int) {
 func TestScopes_StepsIntoIndexes(t *testing.T) {
 	db := openFresh(t)
 	st := db.Memory()
-	const large = 10_000
+	large := 10_000
+	if testing.Short() {
+		large = 2_000
+	}
 	for _, s := range []driver.Scope{{Tenant: "a", Ref: "large"}, {Tenant: "a", Ref: "small"}, {Tenant: "b", Ref: "large"}, {Tenant: "c", Ref: "small"}} {
 		var m driver.Mutation
 		n := 1
@@ -175,9 +179,9 @@ func TestScopes_StepsIntoIndexes(t *testing.T) {
 	defer step.Close()
 	var found []driver.Scope
 	for s := (driver.Scope{}); ; {
-		before := pages(t, conn)
+		before := pagesRead(t, conn)
 		err := step.QueryRowContext(t.Context(), s.Tenant, s.Ref).Scan(&s.Tenant, &s.Ref)
-		require.LessOrEqual(t, pages(t, conn)-before, 4*4, "behind %v", s)
+		require.LessOrEqual(t, pagesRead(t, conn)-before, 4*4, "behind %v", s)
 		if errors.Is(err, sql.ErrNoRows) {
 			break
 		}
@@ -220,12 +224,12 @@ func TestRecord_AnyBytes(t *testing.T) {
 
 func TestPack(t *testing.T) {
 	for _, list := range [][]string{nil, {""}, {"a", "", "b"}, {strings.Repeat("x", 1000)}} {
-		got, ok := unpack(pack(list))
+		got, ok := sqlstore.Unpack(sqlstore.Pack(list))
 		require.True(t, ok)
 		require.Equal(t, list, got)
 	}
 	for _, bad := range []string{"\x02a", "\xff", "\x01a\x05b", "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"} {
-		_, ok := unpack([]byte(bad))
+		_, ok := sqlstore.Unpack([]byte(bad))
 		require.False(t, ok, "%q", bad)
 	}
 }
@@ -234,7 +238,7 @@ func TestPack(t *testing.T) {
 func TestPages(t *testing.T) {
 	db := openFresh(t)
 	st := db.Memory()
-	const n = 2*ahead + 7
+	const n = 2*sqlstore.PageSize + 7
 	var m driver.Mutation
 	for i := range n {
 		e := driver.Entry{ID: fmt.Sprintf("e%05d", i), Content: "x", CreatedAt: then.Add(time.Duration(i/3) * time.Millisecond), Subjects: []string{"s"}}
@@ -246,7 +250,7 @@ func TestPages(t *testing.T) {
 	want, err := st.List(t.Context(), here, driver.Query{At: then})
 	require.NoError(t, err)
 	require.Len(t, want, n+1)
-	for _, limit := range []int{1, 100, ahead, n, n + 1} {
+	for _, limit := range []int{1, 100, sqlstore.PageSize, n, n + 1} {
 		var got []driver.Entry
 		for q := (driver.Query{At: then, Limit: limit}); ; q.After = got[len(got)-1].Cursor() {
 			page, err := st.List(t.Context(), here, q)
@@ -283,7 +287,7 @@ func TestPages(t *testing.T) {
 			d.Kind, d.Group = "j", ""
 		}
 		if i < 5 {
-			d.Value = make([]byte, enough/2) // a page has less of them
+			d.Value = make([]byte, sqlstore.PageBytes/2) // a page has less of them
 		}
 		swaps.Documents = append(swaps.Documents, driver.DocumentSwap{Document: d})
 	}
@@ -353,7 +357,7 @@ func TestRead_Waits(t *testing.T) {
 			_, err := db.Memory().List(&ending{t.Context(), 0, over}, here, driver.Query{At: then})
 			return err
 		}
-		return db.reads(t.Context())(func(*sql.Rows) (bool, error) { return false, within(n + 1) }, `SELECT 1`)
+		return db.reads(t.Context())(func(sqlstore.Row) (bool, error) { return false, within(n + 1) }, `SELECT 1`)
 	}
 	require.ErrorIs(t, within(0), context.Canceled)
 }
@@ -462,7 +466,7 @@ func TestM2_Damage(t *testing.T) {
 	_, again := st.Apply(t.Context(), here.Tenant, driver.Mutation{Erase: []driver.Located{{Scope: here, ID: "a"}}})
 	_, live := st.Apply(t.Context(), here.Tenant, driver.Mutation{Live: []driver.Located{{Scope: here, ID: "a"}}})
 	_, due := st.Due(t.Context(), "k", then, 1)
-	first := driver.FirstMark(db.incarnation, here.Tenant).Version(0)
+	first := driver.FirstMark(db.dialect.Incarnation, here.Tenant).Version(0)
 	_, changes := st.Changes(t.Context(), here, first, made.Version)
 	for i, err := range []error{one, all, looked, again, live, due, changes} {
 		require.ErrorIs(t, err, driver.ErrInternal, i)

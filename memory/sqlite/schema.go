@@ -33,7 +33,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	}
 	// What a process that was killed has left in the log is unclean, whether there is a note or not.
 	err = w.conn.QueryRowContext(background, `SELECT value, ifnull((SELECT value FROM meta WHERE key = 'unclean'), 'unknown')
-		FROM meta WHERE key = 'incarnation'`).Scan(&db.incarnation, &w.unclean)
+		FROM meta WHERE key = 'incarnation'`).Scan(&db.dialect.Incarnation, &w.unclean)
 	return wrap(openFailed, err)
 }
 

@@ -139,7 +139,7 @@ func TestStatements(t *testing.T) {
 	done, err := bank.Forget(t.Context(), "acme", "ann")
 	require.NoError(t, err)
 	require.Len(t, done.Erased, 2)
-	within("forgetting two entries", 21, 1)
+	within("forgetting two entries", 20, 1)
 	require.NoError(t, run.End(t.Context()))
 	consolidator, err := consolidate.New(consolidate.Config{})
 	require.NoError(t, err)

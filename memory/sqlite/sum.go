@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -52,15 +53,15 @@ func readHead(e *driver.Entry, head []byte) bool {
 	rest := head[sumBytes:]
 	for i := range fields {
 		var ok bool
-		if fields[i], rest, ok = cut(rest); !ok {
+		if fields[i], rest, ok = sqlstore.Cut(rest); !ok {
 			return false
 		}
 	}
 	var ok [3]bool
 	e.RunID = string(fields[0])
-	e.Tags, ok[0] = unpack(fields[1])
-	e.Subjects, ok[1] = unpack(fields[2])
-	e.Sources, ok[2] = unpack(fields[3])
+	e.Tags, ok[0] = sqlstore.Unpack(fields[1])
+	e.Subjects, ok[1] = sqlstore.Unpack(fields[2])
+	e.Sources, ok[2] = sqlstore.Unpack(fields[3])
 	return ok == [3]bool{true, true, true}
 }
 

@@ -2,9 +2,10 @@ package sqlite
 
 import (
 	"bytes"
-	"database/sql"
+	"encoding/hex"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -49,13 +50,13 @@ func (c *change) loadDocuments(swaps []driver.DocumentSwap) {
 	for i := range swaps {
 		names[i] = [3]string{inHex(swaps[i].Ref), inHex(swaps[i].Kind), inHex(swaps[i].Key)}
 	}
-	c.query(func(rows *sql.Rows) (bool, error) {
+	c.query(func(rows sqlstore.Row) (bool, error) {
 		var i int
 		var d storedDocument
 		var class driver.Class
 		err := rows.Scan(&i, &d.rev, &class, &d.body, &d.subjects)
 		c.documents[i], c.stored.Documents[i] = d, driver.Document{Rev: d.rev, Class: class}
-		return true, wrap(readFailed, err)
+		return true, err
 	}, getDocuments, c.tenant, inJSON(names))
 }
 
@@ -81,14 +82,14 @@ func (c *change) swap(x *driver.DocumentSwap, old *storedDocument) int64 {
 	if !x.Due.IsZero() {
 		due = x.Due.UnixMilli()
 	}
-	rev, _ := c.exec(setDocument, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, due, value, body, pack(x.Of), x.Whole, old.rev)
+	rev, _ := c.exec(setDocument, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, due, value, body, sqlstore.Pack(x.Of), x.Whole, old.rev)
 	if len(x.Of) > 0 {
 		c.exec(addOf, c.tenant, namesIn(x.Scope, x.Of), rev)
 	}
 	if len(x.Subjects) > 0 {
 		labels := make([]string, len(x.Subjects))
 		for i, subject := range x.Subjects {
-			labels[i] = labelOf(c.tenant, subject)
+			labels[i] = hex.EncodeToString(sqlstore.Label(c.tenant, subject))
 		}
 		c.exec(addTextLabels, rev, inJSON(labels))
 	}
@@ -98,7 +99,7 @@ func (c *change) swap(x *driver.DocumentSwap, old *storedDocument) int64 {
 // putBody returns the body of a document that is no machinery: that of the old one, if it is
 // to have the same value and subjects.
 func (c *change) putBody(x *driver.DocumentSwap, old *storedDocument) *int64 {
-	subjects := pack(x.Subjects)
+	subjects := sqlstore.Pack(x.Subjects)
 	var body int64
 	switch {
 	case x.Act == driver.Set:
@@ -117,7 +118,7 @@ func (c *change) putBody(x *driver.DocumentSwap, old *storedDocument) *int64 {
 // removeDocuments runs a statement that removes documents and returns their revisions and bodies,
 // and returns the revisions.
 func (t *tx) removeDocuments(text string, args ...any) (revs []int64) {
-	t.query(func(rows *sql.Rows) (bool, error) {
+	t.query(func(rows sqlstore.Row) (bool, error) {
 		var rev int64
 		var body *int64
 		err := rows.Scan(&rev, &body)
@@ -125,7 +126,7 @@ func (t *tx) removeDocuments(text string, args ...any) (revs []int64) {
 		if body != nil {
 			t.unused = append(t.unused, *body)
 		}
-		return true, wrap(writeFailed, err)
+		return true, err
 	}, text, args...)
 	return revs
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
 // SQLite fills with zeros what it frees on a page, and each page that leaves a table. But
@@ -28,14 +30,14 @@ const allPages = `SELECT p.pgno, p.data FROM dbstat d CROSS JOIN sqlite_dbpage p
 // zeroAllGaps fills the gaps on all pages with zeros.
 func (t *tx) zeroAllGaps() {
 	dirty := map[int64][]byte{}
-	t.query(func(rows *sql.Rows) (bool, error) {
+	t.query(func(rows sqlstore.Row) (bool, error) {
 		var number int64
 		var data sql.RawBytes
 		err := rows.Scan(&number, &data)
 		if clean, ok := zeroed(data); ok {
 			dirty[number] = clean
 		}
-		return true, wrap(writeFailed, err)
+		return true, err
 	}, allPages)
 	for number, data := range dirty {
 		t.writePage(number, data)
@@ -83,10 +85,10 @@ func (t *tx) zeroGapsBeside(table, column string, keys []int64) {
 		}
 		for _, text := range []string{leavesBefore, leavesFrom} {
 			var seen []int64
-			t.query(func(rows *sql.Rows) (bool, error) {
+			t.query(func(rows sqlstore.Row) (bool, error) {
 				var leaf, row int64
 				if err := rows.Scan(&leaf, &row); err != nil {
-					return false, wrap(readFailed, err)
+					return false, err
 				}
 				if !slices.Contains(seen, leaf) {
 					seen = append(seen, leaf)

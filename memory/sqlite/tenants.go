@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
+	"crypto/rand"
 	"iter"
 
+	"github.com/openwop/agentmemory/internal/pages"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -26,12 +28,12 @@ const nextScope = `SELECT * FROM (
 // after, in the byte order of tenant and ref. The body of the loop may use the store. Each
 // scope costs four steps into indexes, however much it holds.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return driver.Pages(func(last *driver.Scope) ([]driver.Scope, bool, error) {
+	return pages.Of(func(last *driver.Scope) ([]driver.Scope, bool, error) {
 		if last == nil {
 			last = &after
 		}
-		page, err := collect(st.db.reads(ctx), func(rows *sql.Rows) (s driver.Scope, err error) {
-			return s, wrap(readFailed, rows.Scan(&s.Tenant, &s.Ref))
+		page, err := collect(st.db.reads(ctx), func(rows sqlstore.Row) (s driver.Scope, err error) {
+			return s, rows.Scan(&s.Tenant, &s.Ref)
 		}, nextScope, last.Tenant, last.Ref)
 		return page, len(page) > 0, err
 	})
@@ -58,7 +60,8 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) {
 	var last int64
-	mark := driver.NewMark()
+	var mark driver.Mark
+	rand.Read(mark[:])
 	first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil)
 	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last)
 	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)

@@ -3,10 +3,10 @@ package sqlite
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 
 	"github.com/openwop/agentmemory/internal/groupcommit"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
 // tx is what a call does in a write transaction. Once a method has failed the others do
@@ -148,10 +148,10 @@ func (t *tx) emptyUnused() {
 // any process has erased something and did not empty the log.
 func (t *tx) checkSchema() {
 	var newer, cleaned bool
-	t.query(func(rows *sql.Rows) (bool, error) {
+	t.query(func(rows sqlstore.Row) (bool, error) {
 		var note string
 		if err := rows.Scan(&newer, &note); err != nil {
-			return false, wrap(writeFailed, err)
+			return false, err
 		}
 		if newer {
 			return false, ErrNewerSchema

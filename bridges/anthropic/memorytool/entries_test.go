@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/bridges/anthropic/memorytool"
+	"github.com/openwop/agentmemory/internal/testkit/bridgetest"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 func (h *host) job(tenant string) *memory.Job {
-	job, err := h.Background(memory.JobConfig{ID: "other", Tenant: tenant, Redactor: secrets(h.t)})
+	job, err := h.Background(memory.JobConfig{ID: "other", Tenant: tenant, Redactor: bridgetest.Secrets(h.t)})
 	require.NoError(h.t, err)
 	return job
 }
@@ -55,7 +56,7 @@ func TestFullMemory(t *testing.T) {
 		return driver.Limits{Entries: most}, nil
 	}})
 	require.NoError(t, err)
-	h.Bank = bank
+	h.Host.Bank = bank
 	f := h.live("acme")
 	for i := range 3 {
 		ok(t, f, "command", "create", "path", fmt.Sprintf("/memories/d/%d", i), "file_text", "text")

@@ -1,9 +1,9 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"iter"
+	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -44,7 +44,9 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
 	s := m.Needs()
 	s.Used = t.account(tenant).Used
-	s.Used.Waiting = int64(t.waiting(tenant, int(m.Limits.Waiting)))
+	if m.Limits.Waiting > 0 {
+		s.Used.Waiting = int64(len(t.waiting(tenant)))
+	}
 	for l := range s.Entries {
 		if r := t.find(l.Scope, l.ID); r != nil {
 			s.Entries[l] = r.Record
@@ -53,9 +55,10 @@ func (t *tx) stored(tenant string, m *driver.Mutation) driver.Stored {
 		}
 	}
 	for l := range s.MergedInto {
-		retired := key("for", l.Tenant, l.Ref, l.ID)
-		for _, id := range t.ascend(retired, retired) {
-			s.MergedInto[l] = append(s.MergedInto[l], string(id))
+		for _, data := range t.ascend(key("record", l.Tenant, l.Ref)) {
+			if r := t.record(data); r.For == l.ID {
+				s.MergedInto[l] = append(s.MergedInto[l], r.Entry.ID)
+			}
 		}
 	}
 	for i := range m.Documents {
@@ -74,7 +77,6 @@ func (t *tx) commit(version uint64, plan *driver.Plan) {
 	}
 	for _, l := range plan.Restore {
 		r := t.find(l.Scope, l.ID)
-		t.remove(key("for", r.Tenant, r.Ref, r.For, r.Entry.ID))
 		r.State, r.For = driver.Live, ""
 		r.Lives = append(r.Lives, life{From: version})
 		t.keep(r)
@@ -102,10 +104,9 @@ func (t *tx) erase(version uint64, r *record) {
 // whole ref.
 func (t *tx) forget(r *record) {
 	t.remove(r.age())
-	for _, id := range []string{r.Entry.ID, ""} {
-		made := key("made", r.Tenant, r.Ref, id)
-		for _, k := range t.keys(made, above(made)) {
-			t.discard(t.document(t.Get(k)))
+	for _, d := range t.documents(key("document", r.Tenant, r.Ref)) {
+		if d.Whole || slices.Contains(d.Of, r.Entry.ID) {
+			t.discard(d)
 		}
 	}
 }
@@ -123,17 +124,15 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs
 	return recs, err
 }
 
-// History yields the records that q asks for. It looks at all of the ref, or of the tenant:
-// a store for many entries would have keys for subjects, as it has for successors.
+// History yields the records that q asks for. It looks at all of the tenant: a store for many
+// entries would have keys for refs, subjects and successors.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	all := key("record", tenant)
-	return loop(ctx, st, all, func(t *tx, from *[]byte) (driver.Record, bool, error) {
-		for k, data := range t.ascend(all, *from) {
+	return all(ctx, st, func(t *tx) (recs []driver.Record, err error) {
+		for _, data := range t.ascend(key("record", tenant)) {
 			if r := t.record(data).Record; q.Matches(&r) {
-				*from = append(bytes.Clone(k), 0) // the least key behind this one
-				return r, true, nil
+				recs = append(recs, r)
 			}
 		}
-		return driver.Record{}, false, nil
+		return recs, nil
 	})
 }

@@ -12,7 +12,7 @@ import (
 // Page 5. A document is swapped iff its revision is the one that the caller has seen, of which
 // the plan judges on page 7. Two things are the store's: no revision is ever used again, even
 // of a document that was removed, so they come from a sequence of the file; and what was made
-// of an entry goes with it, which is why it is found by the entry (DOCUMENT, FORGET).
+// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET).
 
 func documentKey(d *driver.Document) []byte { return key("document", d.Tenant, d.Ref, d.Kind, d.Key) }
 
@@ -42,51 +42,40 @@ func (t *tx) swap(x *driver.DocumentSwap) int64 {
 	t.note(err)
 	d.Due, d.Rev = d.Due.UTC(), int64(rev)
 	t.save(documentKey(&d), d)
-	for _, k := range finders(&d) {
-		t.put(k, documentKey(&d))
+	if !d.Due.IsZero() {
+		t.put(dueKey(&d), documentKey(&d))
 	}
 	return d.Rev
 }
 
-// finders are the keys by which a document is found.
-func finders(d *driver.Document) (keys [][]byte) {
-	for _, id := range d.Of {
-		keys = append(keys, key("made", d.Tenant, d.Ref, id, d.Kind, d.Key))
-	}
-	if d.Whole {
-		keys = append(keys, key("made", d.Tenant, d.Ref, "", d.Kind, d.Key))
-	}
-	if !d.Due.IsZero() {
-		keys = append(keys, append(with(key("due", d.Kind), millis(d.Due)), key(d.Tenant, d.Ref, d.Key)...))
-	}
-	return keys
+func dueKey(d *driver.Document) []byte {
+	return append(with(key("due", d.Kind), millis(d.Due)), key(d.Tenant, d.Ref, d.Key)...)
 }
 
-func (t *tx) discard(d driver.Document) { t.remove(append(finders(&d), documentKey(&d))...) }
+func (t *tx) discard(d driver.Document) { t.remove(documentKey(&d), dueKey(&d)) }
+
+// documents are all whose keys begin so, in their order.
+func (t *tx) documents(prefix []byte) (docs []driver.Document) {
+	for _, data := range t.ascend(prefix) {
+		var d driver.Document
+		t.read(data, &d)
+		docs = append(docs, d)
+	}
+	return docs
+}
 
 // Documents yields the documents that q asks for, in the order of their keys.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	prefix := key("document", q.Tenant)
-	if !q.EveryRef {
-		prefix = key("document", q.Tenant, q.Ref)
-	}
-	type position struct {
-		from []byte
-		seen int
-	}
-	return loop(ctx, st, position{from: prefix}, func(t *tx, at *position) (driver.Document, bool, error) {
-		for k, data := range t.ascend(prefix, at.from) {
-			var d driver.Document
-			if t.read(data, &d); q.Matches(&d) && (q.Limit == 0 || at.seen < q.Limit) {
-				at.from = append(bytes.Clone(k), 0) // the least key behind this one
-				at.seen++
-				if q.Bare {
-					d.Value = nil
-				}
-				return d, true, nil
+	return all(ctx, st, func(t *tx) (docs []driver.Document, err error) {
+		for _, d := range t.documents(key("document", q.Tenant)) {
+			if q.Bare {
+				d.Value = nil
+			}
+			if q.Matches(&d) && (q.Limit == 0 || len(docs) < q.Limit) {
+				docs = append(docs, d)
 			}
 		}
-		return driver.Document{}, false, nil
+		return docs, nil
 	})
 }
 
@@ -94,9 +83,9 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 // [driver.Scheduler].
 func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (docs []driver.Document, err error) {
 	err = st.view(ctx, func(t *tx) error {
-		prefix := key("due", kind)
-		for k, document := range t.ascend(prefix, prefix) {
-			if len(docs) >= limit || bytes.Compare(k, with(prefix, millis(at)+1)) >= 0 {
+		end := with(key("due", kind), millis(at)+1)
+		for k, document := range t.ascend(key("due", kind)) {
+			if len(docs) >= limit || bytes.Compare(k, end) >= 0 {
 				break
 			}
 			docs = append(docs, t.document(document))

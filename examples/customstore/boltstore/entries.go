@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"crypto/rand"
 	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -71,9 +72,6 @@ func (t *tx) retire(version uint64, x *driver.Retirement) {
 	r := t.find(x.Scope, x.ID)
 	r.State, r.For = x.State, x.For
 	r.Lives[len(r.Lives)-1].To = version
-	if x.For != "" {
-		t.put(key("for", r.Tenant, r.Ref, x.For, x.ID), []byte(x.ID))
-	}
 	t.keep(r)
 }
 
@@ -91,7 +89,8 @@ func (t *tx) account(tenant string) (a account) {
 
 // change makes a version of a tenant by a plan, which commit carries out.
 func (t *tx) change(tenant string, plan *driver.Plan, commit func(version uint64)) driver.Version {
-	a, mark := t.account(tenant), driver.NewMark()
+	a, mark := t.account(tenant), driver.Mark{}
+	rand.Read(mark[:])
 	a.Version++
 	a.Used.Entries, a.Used.Bytes = a.Used.Entries+plan.Grows.Entries, a.Used.Bytes+plan.Grows.Bytes
 	t.put(with(key("version", tenant), a.Version), append(mark[:], plan.Journal()...))

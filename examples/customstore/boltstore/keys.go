@@ -20,9 +20,6 @@ import (
 // and what can be made from these, to find something by it:
 //
 //	age      tenant, ref | created | id       the key of a record that is not erased
-//	for      tenant, ref, successor, id       the id of a retired record
-//	made     tenant, ref, id, kind, key       the key of a document made of an entry, or of
-//	                                          its whole ref, for which the id is empty
 //	due      kind | due | tenant, ref, key    the key of a document
 //
 // A zero byte ends each string. No name has one, which the bank sees to, so two lists never

@@ -34,71 +34,52 @@ func (t *tx) queue(recs []events.Record) {
 	}
 }
 
-// waiting returns where the events of a tenant wait, or of all if it is empty.
-func waiting(tenant string) []byte {
-	if tenant == "" {
-		return key("event")
+// waiting returns the keys of the events of a tenant that wait, or of all if it is empty.
+func (t *tx) waiting(tenant string) [][]byte {
+	prefix := key("event")
+	if tenant != "" {
+		prefix = key("event", tenant)
 	}
-	return key("event", tenant)
+	return t.keys(prefix, above(prefix))
 }
 
 // Undelivered yields the events that wait, in the order of their commits. It has them all
 // in memory: their number is bounded by [driver.Limits]. If one cannot be read, its run
 // waits, and no other one.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return func(yield func(events.Record, error) bool) {
+	return all(ctx, st, func(t *tx) (recs []events.Record, err error) {
 		var found []events.RunEvent
-		var broken error
 		stuck := map[[2]string]bool{}
-		err := st.view(ctx, func(t *tx) error {
-			prefix := waiting(tenant)
-			if runID != "" {
-				prefix = key("event", tenant, runID)
+		for _, k := range t.waiting(tenant) {
+			names := bytes.Split(k, []byte{0})
+			var e events.RunEvent
+			ill := json.Unmarshal(t.Get(k), &e)
+			e.Tenant, e.RunID = string(names[1]), string(names[2])
+			switch run := [2]string{e.Tenant, e.RunID}; {
+			case runID != "" && e.RunID != runID:
+			case ill != nil:
+				err, stuck[run] = driver.ErrInternal.With("an event cannot be read", ill), true
+			default:
+				found = append(found, e)
 			}
-			for k, data := range t.ascend(prefix, prefix) {
-				names := bytes.Split(k, []byte{0})
-				var e events.RunEvent
-				err := json.Unmarshal(data, &e)
-				e.Tenant, e.RunID = string(names[1]), string(names[2])
-				if found = append(found, e); err != nil {
-					broken, stuck[[2]string{e.Tenant, e.RunID}] = driver.ErrInternal.With("an event cannot be read", err), true
-				}
-			}
-			return nil
-		})
+		}
 		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
 		for _, e := range found {
-			if err = cmp.Or(err, ctx.Err()); err != nil {
-				break
-			}
-			if !stuck[[2]string{e.Tenant, e.RunID}] && !yield(e.Record, nil) {
-				return
+			if !stuck[[2]string{e.Tenant, e.RunID}] {
+				recs = append(recs, e.Record)
 			}
 		}
-		if err = cmp.Or(err, broken); err != nil {
-			yield(events.Record{}, err)
-		}
-	}
+		return recs, err
+	})
 }
 
 // Waiting counts the events that wait, up to limit.
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
 	err = st.view(ctx, func(t *tx) error {
-		n = t.waiting(tenant, limit)
+		n = max(0, min(limit, len(t.waiting(tenant))))
 		return nil
 	})
 	return n, err
-}
-
-func (t *tx) waiting(tenant string, limit int) (n int) {
-	prefix := waiting(tenant)
-	for range t.ascend(prefix, prefix) {
-		if n >= limit {
-			break
-		}
-		n++
-	}
-	return n
 }
 
 // Delivered removes events that wait.

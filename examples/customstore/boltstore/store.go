@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -57,8 +58,11 @@ func Open(path string) (*Store, error) {
 // Close closes the file.
 func (st *Store) Close() error { return st.db.Close() }
 
-// Traits says that the store outlives its process.
-func (st *Store) Traits() driver.Traits { return driver.Traits{Durable: true} }
+// Durable says that the store outlives its process.
+func (st *Store) Durable() bool { return true }
+
+// ReadOnly says that it can be written.
+func (st *Store) ReadOnly() bool { return false }
 
 // tx is a transaction. It keeps the first error that one of its methods met, so that who
 // reads and writes asks for it once, at the end.
@@ -84,10 +88,7 @@ func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t 
 	err := run(func(b *bolt.Tx) error {
 		t := &tx{Bucket: b.Bucket(bucket)}
 		err := f(t)
-		if t.err != nil { // then what f has found out is worth nothing
-			return t.err
-		}
-		return err
+		return cmp.Or(t.err, err) // with an error of its own, what f has found out is worth nothing
 	})
 	var ours interface{ Code() driver.Code }
 	if err != nil && !errors.As(err, &ours) { // what bbolt says is for the host's own eyes
@@ -130,43 +131,44 @@ func (t *tx) remove(keys ...[]byte) {
 	}
 }
 
-// ascend yields the keys from one on that begin with a prefix, and what is there. The body
-// of the loop does not write: bbolt's cursors do not allow it.
-func (t *tx) ascend(prefix, from []byte) iter.Seq2[[]byte, []byte] {
+// ascend yields the keys that begin with a prefix, and what is there. The body of the loop does not
+// write: bbolt's cursors do not allow it.
+func (t *tx) ascend(prefix []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(k, data []byte) bool) {
 		c := t.Cursor()
-		for k, data := c.Seek(from); bytes.HasPrefix(k, prefix) && yield(k, data); k, data = c.Next() {
+		for k, data := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, data); k, data = c.Next() {
 		}
 	}
 }
 
 // keys returns the keys that begin with a prefix and are below another.
 func (t *tx) keys(prefix, below []byte) (keys [][]byte) {
-	for k := range t.ascend(prefix, prefix) {
-		if bytes.Compare(k, below) >= 0 {
-			break
+	for k := range t.ascend(prefix) {
+		if bytes.Compare(k, below) < 0 {
+			keys = append(keys, k)
 		}
-		keys = append(keys, k)
 	}
 	return keys
 }
 
-// loop yields what next finds behind a position until it finds nothing, each item in a
-// transaction of its own; next moves the position. Each range over the loop begins at start.
-// The body of a loop may call the store, to change it too, so that none can be open while
-// it runs: an update could wait for ever for a view that waits for it.
-func loop[T, P any](ctx context.Context, st *Store, start P, next func(t *tx, at *P) (item T, found bool, err error)) iter.Seq2[T, error] {
+// all yields what read finds, in one transaction that has ended before: the body of a loop may call
+// the store, to change it too, and an update could wait for ever for a view that waits for it. It has
+// all of it in memory; a store of many entries would read page by page.
+func all[T any](ctx context.Context, st *Store, read func(t *tx) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		at := start
-		for more := true; more; {
-			var item T
-			err := st.view(ctx, func(t *tx) (err error) {
-				item, more, err = next(t, &at)
-				return err
-			})
-			if more = more && err == nil; (more || err != nil) && !yield(item, err) {
+		var found []T
+		err := st.view(ctx, func(t *tx) (err error) {
+			found, err = read(t)
+			return err
+		})
+		for i := 0; i < len(found) && ctx.Err() == nil; i++ {
+			if !yield(found[i], nil) {
 				return
 			}
+		}
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			var none T
+			yield(none, err)
 		}
 	}
 }

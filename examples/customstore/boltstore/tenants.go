@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"iter"
+	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -14,20 +16,21 @@ import (
 // Scopes yields the scopes that hold a record or a document, behind the scope after: see
 // [driver.Tenants].
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return loop(ctx, st, after, func(t *tx, after *driver.Scope) (s driver.Scope, found bool, err error) {
-		var first []byte
+	return all(ctx, st, func(t *tx) (scopes []driver.Scope, err error) {
 		for _, kind := range []string{"record", "document"} {
-			prefix := key(kind)
-			for k, data := range t.ascend(prefix, above(key(kind, after.Tenant, after.Ref))) {
-				if k = k[len(prefix):]; !found || bytes.Compare(k, first) < 0 {
-					first, found = k, true
-					t.read(data, &s) // a record has the fields of a scope, and so has a document
+			c, prefix, s := t.Cursor(), key(kind), after
+			for {
+				k, _ := c.Seek(above(key(kind, s.Tenant, s.Ref))) // behind all that the scope holds
+				if !bytes.HasPrefix(k, prefix) {
+					break
 				}
-				break
+				names := strings.Split(string(k), "\x00")
+				s = driver.Scope{Tenant: names[1], Ref: names[2]}
+				scopes = append(scopes, s)
 			}
 		}
-		*after = s
-		return s, found, nil
+		slices.SortFunc(scopes, func(a, b driver.Scope) int { return bytes.Compare(key(a.Tenant, a.Ref), key(b.Tenant, b.Ref)) })
+		return slices.Compact(scopes), nil
 	})
 }
 
@@ -35,17 +38,13 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 // at a time. The number of its last version stays, so that none is given out again.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
 	err = st.update(ctx, func(t *tx) error {
-		var found [][]byte // one more than the limit
+		var found [][]byte
 		for _, kind := range []string{"document", "event", "record"} {
-			for k := range t.ascend(key(kind, tenant), key(kind, tenant)) {
-				if found = append(found, k); len(found) > max(1, limit) {
-					more, found = true, found[:len(found)-1]
-					break
-				}
-			}
-			if more {
-				break
-			}
+			prefix := key(kind, tenant)
+			found = append(found, t.keys(prefix, above(prefix))...)
+		}
+		if more = len(found) > max(1, limit); more {
+			found = found[:max(1, limit)]
 		}
 		if len(found) == 0 && t.Get(key("tenant", tenant)) == nil {
 			return nil // there has never been one

@@ -1,7 +1,6 @@
 package boltstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -32,9 +31,10 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 		n, err := st.number(t, s.Tenant, v)
 		intact = err == nil
 		tenant := key("gap", s.Tenant)
-		for k := range t.ascend(tenant, with(tenant, n+1)) { // what ended later
-			from, ref := binary.BigEndian.Uint64(k[len(tenant)+8:]), k[len(tenant)+16:]
-			intact = intact && (n < from || string(ref) != s.Ref)
+		for k := range t.ascend(tenant) {
+			k = k[len(tenant):]
+			to, from, ref := binary.BigEndian.Uint64(k), binary.BigEndian.Uint64(k[8:]), string(k[16:])
+			intact = intact && (n < from || to <= n || ref != s.Ref)
 		}
 		return err
 	})
@@ -43,7 +43,7 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 
 // Purge makes versions before v unavailable, and removes the records that neither v nor a
 // later one can show. Which of them may go, and which are needed still to follow a chain of
-// successors, is for [driver.Purgeable] to say.
+// successors, is for [driver.Stored.Purgeable] to say.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (removed int, err error) {
 	err = st.update(ctx, func(t *tx) error {
 		horizon, err := st.number(t, tenant, v)
@@ -51,18 +51,17 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 			return err
 		}
 		retired := map[driver.Located]bool{} // by the horizon
-		recs := map[driver.Scope][]driver.Record{}
-		all := key("record", tenant)
-		for _, data := range t.ascend(all, all) {
+		stored := driver.Stored{Entries: map[driver.Located]driver.Record{}}
+		for _, data := range t.ascend(key("record", tenant)) {
 			r := t.record(data)
-			recs[r.Scope] = append(recs[r.Scope], r.Record)
-			n := len(r.Lives)
-			retired[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r.State != driver.Live && n > 0 && r.Lives[n-1].To <= horizon
+			place, n := driver.Located{Scope: r.Scope, ID: r.Entry.ID}, len(r.Lives)
+			stored.Entries[place] = r.Record
+			retired[place] = r.State != driver.Live && n > 0 && r.Lives[n-1].To <= horizon
 		}
 		a := t.account(tenant)
-		for s, some := range recs {
-			for _, id := range driver.Purgeable(some, func(r *driver.Record) bool { return retired[driver.Located{Scope: s, ID: r.Entry.ID}] }, at) {
-				t.bury(&a, t.find(s, id))
+		for _, l := range stored.Purgeable(func(r *driver.Record) bool { return retired[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] }, at) {
+			if r := t.find(l.Scope, l.ID); r != nil { // it is damaged otherwise
+				t.bury(&a, r)
 				removed++
 			}
 		}
@@ -84,7 +83,7 @@ func (t *tx) bury(a *account, r *record) {
 		}
 		t.forget(r)
 	}
-	t.remove(r.key(), key("for", r.Tenant, r.Ref, r.For, r.Entry.ID))
+	t.remove(r.key())
 }
 
 // Changes returns the ids of a scope that were touched by the mutations after the version
@@ -96,14 +95,11 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 		if err = cmp.Or(err, failed); err != nil || low >= high {
 			return err
 		}
-		tenant := key("version", s.Tenant)
-		return touched.Read(func(yield func([]byte, error) bool) {
-			for k, data := range t.ascend(tenant, with(tenant, low+1)) {
-				if bytes.Compare(k, with(tenant, high)) > 0 || !yield(data[len(driver.Mark{}):], nil) {
-					break
-				}
-			}
-		}, s.Ref)
+		var journals [][]byte
+		for n := low + 1; n <= high; n++ {
+			journals = append(journals, t.Get(with(key("version", s.Tenant), n))[len(driver.Mark{}):])
+		}
+		return touched.Read(journals, s.Ref)
 	})
 	return touched, err
 }

@@ -197,6 +197,8 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 	assert.Contains(t, kin, "Ann likes her mails short")
 	assert.Contains(t, kin, "merged")
 	p.picture("memory-light")
+	p.click("#entries article[data-id='" + s.merged + "'] .kin + .meta button")
+	p.until(`[...document.querySelectorAll(".kin .head")].every(e => e.innerText.includes("live"))`)
 
 	p.until(`[...document.querySelectorAll("#refs .num")].every(e => /^[0-9,]+$/.test(e.innerText))`)
 	all := eval[int](p, `document.querySelectorAll("#entries article").length`)
@@ -224,6 +226,7 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 	assert.Contains(t, hits, "The office lease ends")
 	assert.Regexp(t, `score \d`, hits)
 	assert.Contains(t, p.sees("#hits mark"), "lease")
+	assert.Equal(t, "office\nlease\nends", p.sees("#hits .meta strong ~ .tag"), "whole words, not their stems")
 	p.picture("ask-light")
 
 	p.open("runs?run=" + s.run + "&ref=" + home)

@@ -3,9 +3,9 @@
 //
 // A load works on the store: puts, deletions, erasures, batches, consolidations,
 // distillations, commitments that are armed and fire, files, and the relay of events.
-// Whatever it does is in a journal: the intention before the operation begins, the outcome
+// A journal has each step: the intention before the operation begins, the outcome
 // after the store has acknowledged it. The same is written down of every mutation of the
-// store, whoever makes it. After the death [Log.Verify] compares that with what is
+// store. After the death [Log.Verify] compares that with what is
 // there.
 //
 // The kill test of a store is its opener, a line in TestMain, and [Rounds]:
@@ -48,7 +48,7 @@
 //   - Half of a batch: some of its entries and not others, entries without the merges,
 //     the documents or the event that go with them, or an effect of what was refused.
 //   - A swap of a document that was acknowledged and is lost, or that two callers won; a
-//     revision that does not ascend or is used again; a document that nobody wrote, or
+//     revision that does not ascend or is used again; a document that was never written, or
 //     that is due and would not be found.
 //   - Content whose entry is erased, or that is gone though its entry is not; and anything
 //     of a subject, in an entry or a document, after it was forgotten.
@@ -60,7 +60,7 @@
 //   - An archive that an entry names and that does not load, and a version of a ref that
 //     shows something else than before.
 //
-// What nobody acknowledged may be there or not, but whole.
+// What was not acknowledged may be there or not, but whole.
 //
 // The files of the log are written without fsync: they outlive processes, and a database
 // server, but not the machine.

@@ -58,11 +58,11 @@ const (
 	observe     what = "observe"
 	write       what = "write"
 	version     what = "version" // a reading, which has no outcome
-	mutate      what = "mutate"  // of the store, by whatever operation
+	mutate      what = "mutate"  // of the store, by any operation
 
 	done    what = "done"    // the store acknowledged the operation
 	refused what = "refused" // the store said that nothing happened
-	failed  what = "failed"  // nobody knows
+	failed  what = "failed"  // the outcome is unknown
 )
 
 // note is a line of the journal: what was intended, or what came of it. An intention is

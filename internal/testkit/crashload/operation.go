@@ -12,7 +12,7 @@ type operation struct {
 	out     note // of the outcome
 }
 
-// unknown reports whether nobody knows whether the operation changed anything.
+// unknown reports whether it cannot be told whether the operation changed anything.
 func (o *operation) unknown() bool {
 	return o.outcome != done && o.outcome != refused && o.What != open && o.What != version
 }

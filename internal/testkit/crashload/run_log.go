@@ -263,7 +263,7 @@ func writeLog(ctx context.Context, journal *lines, store driver.EventKeeper, rng
 		return nil, err
 	}
 	if _, err := store.Apply(ctx, logScope.Tenant, m); err != nil {
-		return nil, nil // nobody knows
+		return nil, nil // the outcome is unknown
 	}
 	return recs, journal.add(logNote{N: intent.N, Done: true})
 }

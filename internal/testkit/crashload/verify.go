@@ -15,8 +15,8 @@ import (
 type Report struct {
 	Loads        int // that were begun
 	Acknowledged int // operations
-	Unknown      int // operations of which nobody knows whether they took place
-	Entries      int // in whatever state
+	Unknown      int // operations that may have taken place or not
+	Entries      int // in any state
 	Documents    int
 	Events       int // delivered, each counted once
 	Doubles      int // deliveries of events that had been delivered

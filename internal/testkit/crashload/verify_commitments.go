@@ -23,7 +23,7 @@ func (v *verifier) checkCommitments(ctx context.Context) error {
 			}
 			op := v.writerOf(c)
 			if op == nil {
-				continue // nobody's, which was said
+				continue // of no operation, which was reported
 			}
 			kept[place{tenant, c.ID}] = &c
 			waits := !c.State.Final() && (c.Arm.Predicate == "" || c.State != commitment.Armed)

@@ -148,7 +148,7 @@ func (v *verifier) mayBeRemoved(last *change, list []change) bool {
 	})
 }
 
-// unmade reports whether a swap of a mutation that took place, and of which nobody knows,
+// unmade reports whether a swap of a mutation that took place, and is not known to have,
 // has left no trace.
 func (v *verifier) unmade(m *operation, x driver.DocumentSwap) bool {
 	name := nameOf(&x.Document)

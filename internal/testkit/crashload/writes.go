@@ -120,7 +120,7 @@ type file struct {
 
 const fileKind = "load/file"
 
-// writeFile makes the next version of a file about a subject, which nobody else writes.
+// writeFile makes the next version of a file about a subject, which no other worker writes.
 func (w *worker) writeFile(ctx context.Context, subject string) error {
 	return w.do(note{What: write, Ref: "notes/" + subject, Subject: subject}, func(job *memory.Job, n note) error {
 		doc, err := job.Document(ctx, "", fileKind, n.Ref)

@@ -61,7 +61,7 @@ func (c *Cluster) DSN() string { return c.dsn }
 // Owned reports whether this is a private cluster, which may be killed.
 func (c *Cluster) Owned() bool { return c.home != nil }
 
-// Kill ends every process of the server by SIGKILL, at whatever they are doing, and
+// Kill ends every process of the server by SIGKILL, and
 // returns when they are gone. Nothing happens if it is stopped already.
 func (c *Cluster) Kill() error { return c.stop((*server).kill) }
 

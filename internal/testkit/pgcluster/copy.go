@@ -16,8 +16,8 @@ func (c *Cluster) Backup(ctx context.Context) (*Cluster, error) {
 // synchronous_standby_names.
 func (c *Cluster) Standby(ctx context.Context, name string) (*Cluster, error) {
 	standby, err := c.copy(ctx, func(_ context.Context, h *home) error {
-		return errors.Join(h.write("data/standby.signal", ""),
-			h.append("data/postgresql.auto.conf", fmt.Sprintf("primary_conninfo = '%s application_name=%s'\n", c.dsn, name)))
+		return errors.Join(h.add("data/standby.signal", ""),
+			h.add("data/postgresql.auto.conf", fmt.Sprintf("primary_conninfo = '%s application_name=%s'\n", c.dsn, name)))
 	})
 	if err != nil {
 		return nil, err

@@ -38,8 +38,9 @@
 //   - It runs as the user of the test or, since PostgreSQL refuses root, as postgres or
 //     nobody if that is root.
 //   - Close leaves no process and no file behind. If the test process dies instead,
-//     its cluster stops and its directory goes. On Linux that happens at once;
-//     elsewhere the server notices within a minute.
+//     its cluster stops and its directory goes.
+//   - Kill ends all processes of the server at once on Linux. Elsewhere its children notice
+//     the end of the first and follow.
 //
 // It works on Unix systems. On others no server is ever found.
 //

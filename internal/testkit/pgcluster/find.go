@@ -35,7 +35,7 @@ func ForTests(ctx context.Context) (*Cluster, error) {
 	return c, err
 }
 
-// binaries is a directory that holds both initdb and postgres.
+// binaries is a directory that holds both initdb and postgres, not as links.
 func binaries(ctx context.Context, debian string) (string, error) {
 	var dirs []string
 	if path, err := exec.LookPath("postgres"); err == nil {
@@ -49,7 +49,8 @@ func binaries(ctx context.Context, debian string) (string, error) {
 	}
 	for _, dir := range dirs {
 		if executable(filepath.Join(dir, "initdb")) && executable(filepath.Join(dir, "postgres")) {
-			return filepath.Abs(dir)
+			server, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
+			return filepath.Dir(server), err
 		}
 	}
 	return "", ErrNoServer

@@ -13,12 +13,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 )
 
-const maxSocket = 100 // bytes in a socket's path; systems allow 103 and more
+// homes is where the directories of clusters go: the path of a socket is short, and the server's
+// user has to get there.
+var homes = "/tmp"
 
 // home is the directory of a cluster: its data, its socket and its log.
 type home struct {
@@ -38,7 +39,7 @@ func newHome(ctx context.Context, bin string, fill func(context.Context, *home) 
 			return nil, err
 		}
 	}
-	if h.dir, err = os.MkdirTemp(parent(os.TempDir(), h.as != nil), "agentmemory-pg-"); err != nil {
+	if h.dir, err = os.MkdirTemp(homes, "agentmemory-pg-"); err != nil {
 		return nil, err
 	}
 	if err := h.prepare(); err != nil {
@@ -75,25 +76,20 @@ func (h *home) run(ctx context.Context, program string, args ...string) error {
 	return nil
 }
 
-// program is one of the programs that are beside the server or, where that is a link,
-// beside its end.
-func (h *home) program(name string) string {
-	if path := filepath.Join(h.bin, name); executable(path) {
-		return path
-	}
-	if server, err := filepath.EvalSymlinks(filepath.Join(h.bin, "postgres")); err == nil {
-		return filepath.Join(filepath.Dir(server), name)
-	}
-	return filepath.Join(h.bin, name)
-}
+// program is the path of a program of the server's.
+func (h *home) program(name string) string { return filepath.Join(h.bin, name) }
 
-// write makes a file of the server's user.
-func (h *home) write(name, text string) error {
-	path := filepath.Join(h.dir, name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil || h.as == nil {
+// add appends to a file of the server's user, which need not be there.
+func (h *home) add(name, text string) error {
+	f, err := os.OpenFile(filepath.Join(h.dir, name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Chown(path, int(h.as.Uid), int(h.as.Gid))
+	if h.as != nil {
+		err = f.Chown(int(h.as.Uid), int(h.as.Gid))
+	}
+	_, written := f.WriteString(text)
+	return errors.Join(err, written, f.Close())
 }
 
 // settle gives a command the user, the place and the environment of the cluster.
@@ -119,25 +115,13 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("pgcluster: the server refuses to run as root, and there is neither a user postgres nor nobody")
 }
 
-// parent is where the directory goes: tmp, or /tmp if a socket below tmp would have
-// too long a name, or if another user could not get there.
-func parent(tmp string, otherUser bool) string {
-	if len(tmp)+len("/agentmemory-pg-0123456789/.s.PGSQL.5432") > maxSocket {
-		return "/tmp"
-	}
-	for dir := tmp; otherUser && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if info, err := os.Stat(dir); err != nil || info.Mode()&0o001 == 0 {
-			return "/tmp"
-		}
-	}
-	return tmp
-}
-
-// sweep starts a process that removes the directory when this one ends, however it
-// ends: it reads from a pipe that nobody else holds. A server that still runs stops
-// when it misses its files.
+// sweep starts a process that stops the server and removes the directory when this process ends,
+// however it ends: it reads from a pipe that no other process holds.
 func (h *home) sweep() error {
 	h.sweeper = exec.Command("/bin/sh", "-c", `read -r _
+for pid in "$1/data/postmaster.pid" "$1/pid"; do
+	[ -e "$pid" ] && kill -QUIT "$(head -n 1 "$pid")"
+done
 for _ in 1 2 3 4 5 6 7 8 9; do
 	rm -rf "$1"
 	[ -e "$1" ] || exit 0
@@ -150,7 +134,7 @@ done`, "sh", h.dir)
 		return err
 	}
 	h.alive = alive
-	// A pipe that is garbage is closed: a cluster that nobody refers to any more would
+	// A pipe that is garbage is closed: a cluster that is not referred to any more would
 	// lose its directory under a server that is still used.
 	pipes.Store(alive, nil)
 	return h.sweeper.Start()
@@ -161,7 +145,6 @@ var pipes sync.Map
 
 // remove removes the directory of a server that is stopped.
 func (h *home) remove() error {
-	h.releaseShared()
 	err := os.RemoveAll(h.dir)
 	if h.sweeper != nil && h.sweeper.Process != nil {
 		err = errors.Join(err, h.alive.Close(), h.sweeper.Wait())
@@ -170,36 +153,8 @@ func (h *home) remove() error {
 	return err
 }
 
-// releaseShared frees the few bytes of System V shared memory that a server leaves
-// which was killed and not started again. The seventh line of its lock file names
-// them; without the program for it they stay.
-func (h *home) releaseShared() {
-	lockFile, err := os.ReadFile(filepath.Join(h.data(), "postmaster.pid"))
-	if err != nil {
-		return
-	}
-	lines := strings.Split(string(lockFile), "\n")
-	if len(lines) < 7 {
-		return
-	}
-	if key := strings.Fields(lines[6]); len(key) == 2 {
-		_ = exec.Command("ipcrm", "-m", key[1]).Run()
-	}
-}
-
-// append adds to a file that is there.
-func (h *home) append(name, text string) error {
-	f, err := os.OpenFile(filepath.Join(h.dir, name), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
-}
-
-func (h *home) data() string   { return filepath.Join(h.dir, "data") }
-func (h *home) log() string    { return filepath.Join(h.dir, "log") }
-func (h *home) socket() string { return filepath.Join(h.dir, ".s.PGSQL."+port) }
+func (h *home) data() string { return filepath.Join(h.dir, "data") }
+func (h *home) log() string  { return filepath.Join(h.dir, "log") }
 
 func (h *home) dsn() string {
 	return fmt.Sprintf("host=%s port=%s user=%s dbname=postgres sslmode=disable", h.dir, port, databaseUser)

@@ -22,8 +22,7 @@ func (*server) quit() error { return nil }
 
 func (*home) run(context.Context, string, ...string) error               { return ErrNoServer }
 func (*home) launch(context.Context, string, ...string) (*server, error) { return nil, ErrNoServer }
-func (*home) write(string, string) error                                 { return ErrNoServer }
-func (*home) append(string, string) error                                { return ErrNoServer }
+func (*home) add(string, string) error                                   { return ErrNoServer }
 func (*home) program(name string) string                                 { return name }
 func (*home) data() string                                               { return "" }
 func (*home) log() string                                                { return "" }

@@ -43,13 +43,14 @@ func (c *Cluster) Pooler(ctx context.Context, users []string, settings ...string
 		for _, user := range append(users, databaseUser) {
 			list += fmt.Sprintf("\"%s\" \"\"\n", user)
 		}
-		return errors.Join(h.write("users", list), h.write("ini", fmt.Sprintf(`[databases]
+		return errors.Join(h.add("users", list), h.add("ini", fmt.Sprintf(`[databases]
 * = host=%[1]s port=%[2]s
 [pgbouncer]
 pool_mode = transaction
 listen_port = %[2]s
 unix_socket_dir = %[3]s
 auth_type = trust
+pidfile = %[3]s/pid
 auth_file = %[3]s/users
 max_client_conn = 2000
 default_pool_size = 6

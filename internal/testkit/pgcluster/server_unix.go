@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
 	"time"
 )
@@ -46,7 +45,7 @@ func (h *home) launch(ctx context.Context, program string, args ...string) (*ser
 		return nil, err
 	}
 	for {
-		err := ping(ctx, h.socket())
+		err := h.run(ctx, "pg_isready", "--host", h.dir, "--port", port)
 		if err == nil {
 			return s, nil
 		}
@@ -67,27 +66,16 @@ func (h *home) start(cmd *exec.Cmd) (*server, error) {
 	}
 	defer log.Close()
 	h.settle(cmd)
-	dieWithParent(cmd.SysProcAttr)
 	cmd.Stdout, cmd.Stderr = log, log
 
-	s := &server{done: make(chan struct{})}
-	started := make(chan error)
-	go func() {
-		// To Linux the parent is the thread that started a process, so that one must
-		// stay as long as the server does.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		s.process = cmd.Process
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
-			close(s.done)
-		}
-	}()
-	if err := <-started; err != nil {
+	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("pgcluster: %w", err)
 	}
+	s := &server{cmd.Process, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // how it ended is in its log
+		close(s.done)
+	}()
 	return s, nil
 }
 

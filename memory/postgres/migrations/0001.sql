@@ -1,6 +1,7 @@
 -- Names (tenants, refs, ids, runs, labels) are BYTEA: compared byte for byte, in any
--- encoding and collation of the database. The ref of an entry, and a label, above 400 bytes
--- stands in keys by a digest of it. Instants are milliseconds since 1970.
+-- encoding and collation of the database. A label stands in keys by a digest of it and the
+-- tenant. At their longest the names make a row of an index of 2,420 bytes, and 2,704 is what
+-- it may have. Instants are milliseconds since 1970.
 -- 9223372036854775807 is "never".
 --
 -- Statistics are copies of values that an erasure would not reach: columns that no plan needs
@@ -48,8 +49,7 @@ CREATE TABLE agentmemory.entries (
 	state      smallint NOT NULL DEFAULT 0,
 	erased     boolean NOT NULL DEFAULT false,
 	run_id     bytea NOT NULL,
-	successor       bytea,  -- the id in whose favour it was retired
-	long_ref   bytea,  -- the whole ref, where ref is a digest
+	successor  bytea,  -- the id in whose favour it was retired
 	content    text NOT NULL,
 	tags       text[],
 	subjects   bytea[],
@@ -98,8 +98,7 @@ CREATE TABLE agentmemory.subjects (
 ALTER TABLE agentmemory.subjects ALTER subject SET STATISTICS 0;
 CREATE INDEX subjects_entry ON agentmemory.subjects (tenant, ref, id);
 
--- Refs stand in full here. At their longest the names make a row of an index of 2,420
--- bytes, and 2,704 is what it may have.
+-- Lists are each string's length as a varint, and its bytes.
 CREATE TABLE agentmemory.documents (
 	tenant   bytea NOT NULL,
 	ref      bytea NOT NULL, -- empty: the tenant's own
@@ -109,9 +108,9 @@ CREATE TABLE agentmemory.documents (
 	rev      bigint NOT NULL, -- from the sequence
 	grp      bytea,
 	due      bigint,
-	made_of  bytea[], -- entry ids
+	made_of  bytea, -- entry ids
 	whole    boolean NOT NULL DEFAULT false, -- made of all entries of the ref
-	subjects bytea[],
+	subjects bytea,
 	value    bytea NOT NULL,
 	PRIMARY KEY (tenant, ref, kind, key)
 ) WITH (fillfactor = 80);
@@ -124,7 +123,7 @@ CREATE INDEX documents_machinery ON agentmemory.documents (tenant) WHERE class =
 CREATE INDEX documents_whole ON agentmemory.documents (tenant, ref) WHERE whole;
 CREATE INDEX documents_due ON agentmemory.documents (kind, due) WHERE due IS NOT NULL;
 
--- What finds the documents of an entry. An id above 400 bytes stands here by a digest.
+-- What finds the documents of an entry.
 CREATE TABLE agentmemory.document_of (
 	tenant bytea NOT NULL,
 	ref    bytea NOT NULL,
@@ -137,7 +136,7 @@ CREATE TABLE agentmemory.document_of (
 ALTER TABLE agentmemory.document_of ALTER key SET STATISTICS 0;
 CREATE INDEX document_of_entry ON agentmemory.document_of (tenant, ref, id);
 
--- What finds host text by a label. One above 400 bytes stands here by a digest.
+-- What finds host text by a label.
 CREATE TABLE agentmemory.document_subjects (
 	tenant  bytea NOT NULL,
 	ref     bytea NOT NULL,

@@ -1,0 +1,18 @@
+package consolidate
+
+import (
+	"context"
+	"strings"
+)
+
+// Unsupported compares a text with sources that say more, such as a fact with the messages it was taken from, and names the
+// rule of C8 that it breaks; "" if none. The text must have no fact and no word with meaning that no source has, and must
+// not deny, or say without its negation, what a source says. It need not have every fact of the sources. It errs to
+// refusing, and fails with the context's error. The reason holds nothing of the texts.
+func Unsupported(ctx context.Context, text string, sources []string) (why string, err error) {
+	all := strings.Join(sources, "\n")
+	if why, err = changedFact(ctx, all+"\n"+text, []string{all}); why != "" || err != nil {
+		return why, err
+	}
+	return changedFact(ctx, all, []string{text, all})
+}

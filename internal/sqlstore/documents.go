@@ -1,0 +1,156 @@
+package sqlstore
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/openwop/agentmemory/internal/pages"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// Documents are the statements of a dialect that read documents, of rows d.
+type Documents struct {
+	// Page reads the columns of a document, see scanDocument, from a table under a condition, in
+	// the order of ref, kind and key: at most PageSize, and not many more bytes than PageBytes.
+	Page func(table, where string, bare bool) string
+	// Of is the table of all, OfLabel that of those with the label in the parameter 2. The
+	// conditions beside them name the tenant in the parameter 1.
+	Of, OfTenant, OfLabel, OfTenantAndLabel string
+	// Parameter is what begins a parameter.
+	Parameter string
+	// KindInGroup is the kind beside a group, which names fewer.
+	KindInGroup string
+	// Due reads documents by Due: kind, instant, limit.
+	Due string
+	// Value returns a value as it was stored; ok is false if it is damaged.
+	Value func(stored []byte) (value []byte, ok bool)
+}
+
+// PageBytes is how many bytes of documents or events are read at a time, so that large ones are not
+// all held at once.
+const PageBytes = 4 << 20
+
+// Documents yields the documents that q asks for, in the byte order of their refs, kinds and keys,
+// a page at a time. The body of the loop may use the store.
+func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
+	return func(yield func(driver.Document, error) bool) {
+		last, left := q.After, q.Limit
+		pages.Of(func(*driver.Document) (page []driver.Document, more bool, err error) {
+			text, args, some := st.d.DocumentsBehind(&q, last)
+			if !some {
+				return nil, false, nil
+			}
+			read, size := 0, 0
+			err = st.d.Read(ctx, q.Tenant, func() []Query {
+				page, read, size = nil, 0, 0
+				return []Query{{text, args, func(row Row) (bool, error) {
+					d, err := st.d.scanDocument(row)
+					if err == nil && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
+						page = append(page, d)
+					}
+					last, read, size = &d, read+1, size+len(d.Value)
+					more = q.Limit <= 0 || len(page) < left
+					return more && size < PageBytes && read < PageSize, err
+				}}}
+			})
+			left -= len(page)
+			return page, more && (size >= PageBytes || read == PageSize), err
+		})(yield)
+	}
+}
+
+// DocumentsBehind selects what q asks for behind a document, if there is one. some is false if
+// nothing can be there.
+func (d *Dialect) DocumentsBehind(q *driver.DocumentQuery, last *driver.Document) (text string, args []any, some bool) {
+	args = []any{d.Name(q.Tenant)}
+	table, where := d.Documents.Of, d.Documents.OfTenant
+	if q.Subject != "" {
+		table, where = d.Documents.OfLabel, d.Documents.OfTenantAndLabel
+		args = append(args, Label(q.Tenant, q.Subject))
+	}
+	parameter := func(value string) string {
+		args = append(args, d.Name(value))
+		return d.Documents.Parameter + strconv.Itoa(len(args))
+	}
+	kind := `d.kind`
+	if q.Group != "" {
+		where += ` AND d.grp <> '' AND d.grp = ` + parameter(q.Group)
+		if q.Kind != "" {
+			kind = d.Documents.KindInGroup
+		}
+	}
+	if last == nil {
+		last = new(driver.Document) // which is before all
+	}
+	// The bound is in the terms of the index in use: the columns that q leaves open, up to one in
+	// which the document is not what q asks for.
+	var open, bound []string
+	behind, alike := ` > `, true
+	for _, c := range []struct {
+		name, asked, last string
+		fixed             bool
+	}{{`d.ref`, q.Ref, last.Ref, !q.EveryRef}, {kind, q.Kind, last.Kind, q.Kind != ""}, {`d.key`, q.Key, last.Key, q.Key != ""}} {
+		switch {
+		case c.fixed:
+			where += ` AND ` + c.name + ` = ` + parameter(c.asked)
+			if alike && c.last < c.asked {
+				behind = ` >= `
+			}
+			alike = alike && c.last == c.asked
+		case alike:
+			open, bound = append(open, c.name), append(bound, parameter(c.last))
+		}
+	}
+	if len(open) > 0 {
+		where += ` AND (` + strings.Join(open, `, `) + `)` + behind + `(` + strings.Join(bound, `, `) + `)`
+	}
+	return d.Documents.Page(table, where, q.Bare), args, len(open) > 0 || behind == ` >= `
+}
+
+// scanDocument reads the revision, tenant, ref, kind, key, class, group, due, of, whole, subjects and
+// value of a document.
+func (d *Dialect) scanDocument(row Row) (x driver.Document, err error) {
+	var class int16
+	var due *int64
+	var of, subjects []byte
+	err = row.Scan(&x.Rev, (*Name)(&x.Tenant), (*Name)(&x.Ref), (*Name)(&x.Kind), (*Name)(&x.Key), &class,
+		(*Name)(&x.Group), &due, &of, &x.Whole, &subjects, &x.Value)
+	if err != nil {
+		return x, err
+	}
+	x.Class = driver.Class(class)
+	if due != nil {
+		x.Due = Instant(*due)
+	}
+	ok := [3]bool{2: true}
+	x.Of, ok[0] = Unpack(of)
+	x.Subjects, ok[1] = Unpack(subjects)
+	if x.Value != nil { // it was asked for
+		x.Value, ok[2] = d.Documents.Value(x.Value)
+	}
+	if ok != [3]bool{true, true, true} {
+		err = d.Damaged(nil)
+	}
+	return x, err
+}
+
+// Due returns machinery of a kind, of all tenants, that is due at the instant at, by a range of an
+// index of what is due at all.
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
+	err = st.d.Read(ctx, "", func() []Query {
+		due = nil
+		return []Query{{st.d.Documents.Due, []any{st.d.Name(kind), at.UnixMilli(), max(0, limit)}, func(row Row) (bool, error) {
+			d, err := st.d.scanDocument(row)
+			due = append(due, d)
+			return true, err
+		}}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return due, nil
+}

@@ -1,0 +1,107 @@
+package bridgetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/recall"
+	"github.com/openwop/agentmemory/redact"
+)
+
+// Ref is the memoryRef of all sessions, and Secret what [Secrets] takes out as [REDACTED:key].
+const (
+	Ref    = "notes"
+	Secret = "sk-very-secret-value"
+)
+
+// Host is a bank with a ranker and a clock.
+type Host struct {
+	*memory.Bank
+	t   testing.TB
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewHost returns a host over a store.
+func NewHost(t testing.TB, store driver.Adapter) *Host {
+	t.Helper()
+	h := &Host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
+	ranker, err := recall.New(recall.Config{})
+	h.must(err)
+	h.Bank, err = memory.New(store, memory.Config{Ranker: ranker, Now: func() time.Time {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.now
+	}})
+	h.must(err)
+	return h
+}
+
+// Advance lets time go by.
+func (h *Host) Advance(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.now = h.now.Add(d)
+}
+
+// Secrets returns a registry with Secret.
+func Secrets(t testing.TB) *redact.SecretRegistry {
+	t.Helper()
+	r := redact.New(redact.Config{})
+	if err := r.Register("key", []byte(Secret)); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// Put writes an entry past the bridge.
+func (h *Host) Put(tenant string, d memory.Draft) (e memory.Entry) {
+	h.t.Helper()
+	h.pass(tenant, func(j *memory.Job) (err error) {
+		e, err = j.Put(context.Background(), Ref, d)
+		return err
+	})
+	return e
+}
+
+// Delete deletes an entry past the bridge.
+func (h *Host) Delete(tenant, id string) {
+	h.t.Helper()
+	h.pass(tenant, func(j *memory.Job) error {
+		_, err := j.Delete(context.Background(), Ref, id)
+		return err
+	})
+}
+
+func (h *Host) pass(tenant string, f func(*memory.Job) error) {
+	h.t.Helper()
+	h.must(h.Pass(context.Background(), memory.JobConfig{ID: "host", Tenant: tenant, Redactor: redact.New(redact.Config{})}, f))
+}
+
+// Entries returns a tenant's live entries, newest first.
+func (h *Host) Entries(tenant string) []memory.Entry {
+	h.t.Helper()
+	entries, err := h.Reader(tenant).List(context.Background(), Ref, memory.ListOptions{Limit: memory.MaxListLimit})
+	h.must(err)
+	return entries
+}
+
+// Texts returns what they say.
+func (h *Host) Texts(tenant string) (texts []string) {
+	h.t.Helper()
+	for _, e := range h.Entries(tenant) {
+		texts = append(texts, e.Content)
+	}
+	return texts
+}
+
+func (h *Host) must(err error) {
+	h.t.Helper()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}

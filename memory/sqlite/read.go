@@ -1,0 +1,104 @@
+package sqlite
+
+import (
+	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// The statements that read entries. What is live is a range of one index, in the order of a
+// list. What was live at a version is live still, or has died since: the latter is a range of
+// another one, and is sorted. Ids are looked up one by one, and sorted.
+const (
+	asked   = ` AND e.expires > ?3 AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6`
+	inOrder = ` ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0`
+	shown   = ` AND (e.born <= ?8 OR EXISTS (SELECT 1 FROM json_each(e.former) f WHERE f.value ->> 0 <= ?8 AND ?8 < f.value ->> 1))`
+
+	fromLive = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_live` + withText + `
+		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died = 9223372036854775807` + asked
+	fromPast = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past` + withText + `
+		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807` + asked
+	fromIDs = `SELECT ` + entryColumns + ` FROM ` + named + withText
+
+	listLive = fromLive + inOrder
+	listAt   = fromLive + shown + ` UNION ALL ` + fromPast + shown + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
+	idsLive  = fromIDs + ` WHERE +e.died = 9223372036854775807` + asked + inOrder // the + keeps it from entries_live
+	idsAt    = fromIDs + ` WHERE e.died > ?8` + asked + shown + inOrder
+)
+
+// listOf returns the statement that reads what l asks for, apart from tags and the subject.
+func listOf(l *sqlstore.Listing, version int64) (string, []any) {
+	texts, names := [2]string{listLive, listAt}, l.Ref
+	if len(l.IDs) > 0 {
+		texts, names = [2]string{idsLive, idsAt}, namesIn(l.Scope, l.IDs)
+	}
+	limit := -1
+	if l.Limit > 0 && len(l.Tags) == 0 && l.Subject == "" {
+		limit = l.Limit
+	}
+	args := []any{l.Tenant, names, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit}
+	if l.Version == "" {
+		return texts[0], args
+	}
+	return texts[1], append(args, version)
+}
+
+const (
+	getRows = `SELECT ` + recordColumns + ` FROM ` + named + withText
+	lookup  = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e
+		ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)` + withText
+
+	// Those of History read on behind a row in the order of an index.
+	historyOfTenant = `SELECT ` + recordColumns + ` FROM entries e` + withText + `
+		WHERE e.tenant = ?1 AND (e.ref, e.id) > (?2, ?3) ORDER BY e.ref, e.id`
+	historyOfRef = `SELECT ` + recordColumns + ` FROM entries e` + withText + `
+		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id > ?3 ORDER BY e.id`
+	historyOfSuccessors = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e INDEXED BY entries_successor
+		ON e.tenant = ?1 AND e.ref = ?2 AND e.successor = CAST(unhex(j.value) AS TEXT) AND e.successor <> ''
+		AND e.entry > iif(j.key = 0, ?4, 0)` + withText
+	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
+		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry`
+)
+
+// historyBehind returns the statement that goes on behind a row: with those of its successor.
+func historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *sqlstore.Record) (string, []any) {
+	switch {
+	case len(q.For) > 0:
+		return historyOfSuccessors, []any{tenant, q.Ref, hexList(successors), last.Key}
+	case q.Subject != "":
+		return historyOfSubject, []any{tenant, sqlstore.Label(tenant, q.Subject), last.Key}
+	case q.Ref != "":
+		return historyOfRef, []any{tenant, q.Ref, last.Entry.ID}
+	}
+	return historyOfTenant, []any{tenant, last.Ref, last.Entry.ID}
+}
+
+// documentColumns are of a row d of documents and its row b of bodies, which fromDocuments
+// joins if there is one.
+const (
+	documentColumns = `SELECT d.rev, d.tenant, d.ref, d.kind, d.key, d.class, d.grp, d.due, d.origin, d.whole, b.subjects, `
+	fromDocuments   = ` FROM documents d LEFT JOIN bodies b ON b.body = d.body WHERE `
+	withValue       = `coalesce(d.value, b.value, x'')`
+
+	dueDocuments = documentColumns + withValue + fromDocuments + `d.kind = ?1 AND d.due <= ?2 ORDER BY d.due LIMIT ?3 + 0`
+)
+
+// documentPage has no limit: who reads it ends it.
+func documentPage(_, where string, bare bool) string {
+	value := withValue
+	if bare {
+		value = `NULL`
+	}
+	return documentColumns + value + fromDocuments + where + ` ORDER BY d.ref, d.kind, d.key`
+}
+
+// The statements that read events.
+const (
+	eventColumns = `SELECT tenant, run, event, type, node, causation, engine, schema, at, payload, number, ifnull(sequence, 0), number FROM events`
+	isBehind     = `number > max(?1, 4611686018427387903)` // what waits has numbers from there on
+
+	waitingEvents = eventColumns + ` WHERE ` + isBehind + ` ORDER BY number LIMIT 256`
+	waitingOfRun  = eventColumns + ` WHERE tenant = ?2 AND run = ?3 AND ` + isBehind + ` ORDER BY number LIMIT 256`
+	keptEvents    = eventColumns + ` WHERE tenant = ?1 AND run = ?2 AND sequence >= ?3 AND sequence IS NOT NULL ORDER BY sequence LIMIT ?4 + 0`
+	countWaiting  = `SELECT count(*) FROM (SELECT 1 FROM events WHERE tenant = ?2 AND number >= 4611686018427387904 LIMIT ?1 + 0)`
+	countAll      = `SELECT count(*) FROM (SELECT 1 FROM events WHERE number >= 4611686018427387904 LIMIT ?1 + 0)`
+)
