@@ -55,11 +55,10 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 	if rec := some(w, recs); rec != nil {
 		q.Subject = some(w, rec.Entry.Subjects)
 	}
-	switch rec := some(w, recs); {
-	case rec == nil:
-	case w.dice.IntN(2) == 0:
+	if rec := some(w, recs); rec != nil {
 		q.Since = rec.created
-	default:
+	}
+	if rec := some(w, recs); rec != nil && w.dice.IntN(2) == 0 {
 		q.Until = rec.created
 	}
 	for range w.dice.IntN(3) * w.dice.IntN(4) {
