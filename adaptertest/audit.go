@@ -53,7 +53,7 @@ const (
 	auditedInstants = 4
 	auditedNames    = 80
 	auditedOfMany   = 6 // names, where there are more than a thousand records
-	auditedVersions = 8
+	auditedVersions = 4
 )
 
 func mostNames(records int) int {

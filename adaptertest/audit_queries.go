@@ -4,6 +4,7 @@ import (
 	"hash/fnv"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -42,7 +43,7 @@ func some[T any](w *world, things []T) (none T) {
 
 // anyQuery asks for a page of a list.
 func (w *world) anyQuery(s driver.Scope) driver.Query {
-	q := driver.Query{At: w.now, Limit: max(0, w.dice.IntN(8)-2)}
+	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
 	for range 2 {
 		if rec := some(w, recs); rec != nil {
@@ -54,11 +55,10 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 	if rec := some(w, recs); rec != nil {
 		q.Subject = some(w, rec.Entry.Subjects)
 	}
-	switch rec := some(w, recs); {
-	case rec == nil:
-	case w.dice.IntN(2) == 0:
+	if rec := some(w, recs); rec != nil {
 		q.Since = rec.created
-	default:
+	}
+	if rec := some(w, recs); rec != nil && w.dice.IntN(2) == 0 {
 		q.Until = rec.created
 	}
 	for range w.dice.IntN(3) * w.dice.IntN(4) {

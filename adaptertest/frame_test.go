@@ -69,10 +69,10 @@ func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 	for name, d := range map[string]func(b *broken){
 		"delete does nothing to tagged entries": func(b *broken) {
 			b.del = func(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-				if e, err := b.in.Get(ctx, s, id, at); err == nil && len(e.Tags) > 0 {
+				if e, err := b.Store.Get(ctx, s, id, at); err == nil && len(e.Tags) > 0 {
 					return true, nil
 				}
-				return b.in.Delete(ctx, s, id, at)
+				return b.Store.Delete(ctx, s, id, at)
 			}
 		},
 		"tags are lost": changed(func(e driver.Entry) driver.Entry { e.Tags = nil; return e }),
@@ -98,11 +98,11 @@ func TestT4_TheSameSeedGivesTheSameTextAndTheShortestSteps(t *testing.T) {
 
 func TestT4_AFailureReadsWellOnItsOwn(t *testing.T) {
 	long := func(b *broken) {
-		b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query {
+		b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 			if q.Limit > 0 {
 				q.Limit++
 			}
-			return q
+			return b.Store.List(ctx, s, q)
 		}
 	}
 	report, err := configOf(long).check(ctx, cases("ORDER/limit-one", "ORDER/limit-huge"))
@@ -225,7 +225,7 @@ func TestAPanicUnderAnEngineIsBroken(t *testing.T) {
 			if len(m.Documents) > 0 && m.Documents[0].Rev > 0 {
 				panic("index out of range")
 			}
-			return b.in.Apply(ctx, tenant, m)
+			return b.Store.Apply(ctx, tenant, m)
 		}
 	}).check(ctx, cases("FIRE/at-once"))
 	require.NoError(t, err)
@@ -362,9 +362,9 @@ func TestRunFailsTheTestOfABrokenStore(t *testing.T) {
 		cfg := plainConfig()
 		cfg.New = func(context.Context) (driver.Adapter, error) {
 			return plain{newBroken(func(b *broken) {
-				b.query["list"] = func(_ driver.Scope, q driver.Query) driver.Query {
+				b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 					q.Limit += min(q.Limit, 1)
-					return q
+					return b.Store.List(ctx, s, q)
 				}
 			}, nil)}, nil
 		}

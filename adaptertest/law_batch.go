@@ -1,8 +1,6 @@
 package adaptertest
 
 import (
-	"time"
-
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -12,11 +10,6 @@ func batchLaw() law {
 	l := law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all"}
 	l.cases = []testCase{
 		{"whole", "all parts of a mutation take effect", tx, wholeBatch},
-		{"retired-is-final", "a retired entry is not live to any condition, and cannot be deleted", tx, retiredIsFinal},
-		{"retire-for-new", "entries can be retired in favour of one that the same mutation puts", tx, retireForNew},
-		{"retire-new", "an entry can be put and retired by one mutation", tx, retireNew},
-		{"restore-condition", "only merged and superseded entries can be restored", tx, restoreCondition},
-		{"successor-condition", "the successor must be live", tx, successorCondition},
 		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
 	}
 	for _, f := range failingParts {
@@ -116,17 +109,6 @@ func wholeBatch(w *world) {
 	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 }
 
-func retiredIsFinal(w *world) {
-	w.puts(home, "new", "old", "older")
-	w.apply(retired(retire(home, "old", driver.Merged, "new"), retire(home, "older", driver.Superseded, "new")))
-	for id, state := range sorted(map[string]driver.State{"old": driver.Merged, "older": driver.Superseded}) {
-		w.conflicts(driver.Mutation{Live: located(home, id)})
-		w.conflicts(retired(retire(home, id, driver.Deleted, "")))
-		w.delete(home, id, false)
-		w.looksUp(home, w.entry(id), state, "new")
-	}
-}
-
 func heirCondition(w *world) {
 	w.puts(home, "h", "m", "s", "x", "r", "other", "d")
 	w.puts(at(home.Tenant, "sales"), "h", "m")
@@ -154,47 +136,4 @@ func heirCondition(w *world) {
 	m.Retire = []driver.Retirement{retire(home, "other", driver.Merged, "h")}
 	w.apply(m)
 	w.apply(expects("m", "other", "s", "x"))
-}
-
-func retireForNew(w *world) {
-	w.puts(home, "a", "b")
-	m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
-	m.Put = w.placed(home, "new")
-	w.apply(m)
-	w.lists(home, "new")
-	w.looksUp(home, w.entry("a"), driver.Merged, "new")
-}
-
-func retireNew(w *world) {
-	m := retired(retire(home, "new", driver.Deleted, ""))
-	m.Put = w.placed(home, "new")
-	w.apply(m)
-	w.lists(home)
-	w.looksUp(home, w.entry("new"), driver.Deleted, "")
-}
-
-func restoreCondition(w *world) {
-	w.puts(home, "live", "deleted", "merged")
-	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
-	w.apply(driver.Mutation{Erase: located(home, "merged")})
-	for _, id := range []string{"live", "deleted", "never", "merged"} {
-		w.conflicts(driver.Mutation{Restore: located(home, id)})
-	}
-	w.lists(home, "live")
-	w.put(home, w.mortal("over", time.Millisecond))
-	w.apply(retired(retire(home, "over", driver.Merged, "live")))
-	w.advance(time.Millisecond)
-	w.apply(driver.Mutation{Restore: located(home, "over")}) // expiry does not matter
-	w.lists(home, "live")
-}
-
-func successorCondition(w *world) {
-	w.puts(home, "a", "live", "deleted", "merged")
-	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
-	for _, successor := range []string{"never", "deleted", "merged"} {
-		w.conflicts(retired(retire(home, "a", driver.Superseded, successor)))
-	}
-	w.lists(home, "live", "a")
 }

@@ -7,25 +7,21 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func documentLaw() law {
-	tx, versions := []Offer{Transactor}, []Offer{Transactor, Versioned}
+	tx := []Offer{Transactor}
 	return law{name: "DOCUMENT", number: "M8, M10, K2", says: "a document changes by compare-and-swap, together with its mutation, and goes with the entries that it is made of", cases: slices.Concat(
 		[]testCase{
 			{"revision", "a swap holds only for the revision that is there, whatever it does", tx, swapByRevision},
-			{"revision-elsewhere", "a revision holds for no document of another tenant, ref, kind or key", tx, revisionElsewhere},
 			{"class", "a swap holds only for the class that the document has, whatever it does", tx, swapByClass},
 			{"labels", "the labels of host text come back as they are, whatever separates others", tx, documentLabels},
 			{"remove", "what is removed is not there, and what was not there can be removed", tx, removeDocument},
 			{"revisions-ascend", "revisions ascend and are never used again, after a removal neither", tx, revisionsAscend},
 			{"several", "the swaps of a mutation happen together, and its revisions come in its order", tx, severalSwaps},
 			{"apart", "documents are in no list, get, history, search or scan, and their keys are no ids", tx, documentsApart},
-			{"machinery-version", "a mutation of nothing but machinery makes no version", versions, machineryMakesNoVersion},
-			{"other-version", "a mutation of content, of host text or of anything beside machinery makes a version", versions, otherMakesVersion},
 			{"racing-swaps", "of swaps that race exactly one succeeds", tx, racingSwaps},
 		},
 		documentQueryCases(), contentCases(), malformedCases(),
@@ -68,31 +64,6 @@ func swapByRevision(w *world) {
 		}
 	}
 	w.holds(second)
-}
-
-func revisionElsewhere(w *world) {
-	places := []driver.Scope{home, at(home.Tenant, "sales"), at("globex", home.Ref)}
-	for _, s := range places {
-		w.puts(s, "a")
-	}
-	for _, d := range ofEveryClass() {
-		d = w.set(d)
-		for i := range 4 {
-			other := d
-			switch i {
-			case 0, 1:
-				other.Scope = places[1+i]
-			case 2:
-				other.Kind = "other"
-			default:
-				other.Key = "other"
-			}
-			for _, m := range everyAct(other) {
-				w.conflicts(m)
-			}
-		}
-		w.holds(d)
-	}
 }
 
 // ofEveryClass are documents that differ in their classes and what goes with those, in
@@ -184,43 +155,6 @@ func documentsApart(w *world) {
 	w.lists(home, "n", "a")
 	w.delete(home, "n", true)
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Key: "n"}, "support/digest/n", "support/file/n", "support/note/n")
-}
-
-func machineryMakesNoVersion(w *world) {
-	for _, s := range []driver.Scope{at("nobody", "support"), home} {
-		if s == home {
-			w.puts(home, "a")
-		}
-		before := w.version(s.Tenant)
-		for _, d := range []driver.Document{note(s, "n", "x"), timer(s, "t", w.now), note(at(s.Tenant, ""), "n", "y")} {
-			for _, act := range []driver.Act{driver.Set, driver.Retain, driver.Check, driver.Remove} {
-				made := w.apply(acts(act, d))
-				w.check(made.Version == "", "no version of a mutation of machinery", "one")
-				d.Rev = made.Revs[0]
-			}
-		}
-		w.check(w.version(s.Tenant) == before, "the version that there was", "another one")
-	}
-}
-
-func otherMakesVersion(w *world) {
-	w.puts(home, "a")
-	mixed := acts(driver.Set, note(home, "m", "x"), file(home, "m"))
-	withEvent := acts(driver.Set, note(home, "e", "x"))
-	withEvent.Events = []events.Record{w.event("run-1", "one")}
-	withEntry := acts(driver.Set, note(home, "p", "x"))
-	withEntry.Put = w.placed(home, "b")
-	withCondition := acts(driver.Set, note(home, "l", "x"))
-	withCondition.Live = located(home, "a")
-	for _, m := range []driver.Mutation{
-		acts(driver.Set, digest(home, "d", "a")), acts(driver.Set, file(home, "f")), acts(driver.Check, file(home, "absent")),
-		mixed, withEvent, withEntry, withCondition,
-	} {
-		before := w.version(home.Tenant)
-		made := w.apply(m)
-		after := w.version(home.Tenant)
-		w.newVersion(before, made.Version, after)
-	}
 }
 
 func racingSwaps(w *world) {

@@ -10,7 +10,7 @@ import (
 
 func durableLaw() law {
 	l := law{name: "DURABLE", number: "M7, M8", says: "a store that is opened again has everything that it had, and processes that share it see each other's writes"}
-	sequences := func(w *world) int { return w.size(2, 8, 60) }
+	sequences := func(w *world) int { return w.size(4, 8, 60) }
 	l.cases = []testCase{
 		{"reopened", "whatever was done is there in a store that is closed and opened again, now and then", []Offer{Durable}, func(w *world) {
 			w.explore(sequences(w), w.reopen)

@@ -17,9 +17,6 @@ func forgetLaw() law {
 	}
 	l.cases = append(l.cases, []testCase{
 		{"stub", "of an erased entry its id, state and successor stay, and nothing else", tx, erasedStubs},
-		{"lineage", "lineage goes on through an erased entry", tx, erasedLineage},
-		{"not-live", "an erased entry is not live to any condition", tx, erasedNotLive},
-		{"labels", "an erased entry is found under no subject", tx, erasedLabels},
 		{"subject-exactly", "a subject label matches exactly, byte for byte", tx, subjectExactly},
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
@@ -53,48 +50,6 @@ func erasedStubs(w *world) {
 			w.sameEntry(&rec.Entry, &driver.Entry{ID: rec.Entry.ID})
 		}
 	}
-}
-
-func erasedLineage(w *world) {
-	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", driver.Merged, "b")))
-	w.apply(retired(retire(home, "b", driver.Merged, "c")))
-	w.apply(driver.Mutation{Erase: located(home, "b")})
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"c"}}, "b")
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"b"}}, "a")
-	w.looksUp(home, w.entry("a"), driver.Merged, "b")
-	w.apply(driver.Mutation{Restore: located(home, "a")})
-	w.lists(home, "c", "a")
-}
-
-func erasedNotLive(w *world) {
-	w.puts(home, "a", "b")
-	w.apply(driver.Mutation{Erase: located(home, "a")})
-	w.conflicts(driver.Mutation{Live: located(home, "a")})
-	w.conflicts(retired(retire(home, "a", driver.Deleted, "")))
-	w.conflicts(retired(retire(home, "b", driver.Merged, "a")))
-	w.delete(home, "a", false)
-}
-
-func erasedLabels(w *world) {
-	e := w.whole("a")
-	w.put(home, e)
-	w.apply(driver.Mutation{Erase: located(home, "a")})
-	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref}, "a")
-}
-
-func subjectExactly(w *world) {
-	labels := append([]string{"customer:1", "customer:11", "Customer:1", "customer_1", "customer%", "customer:1 ", "customer:1,customer:2"}, lookalikes...)
-	for i, label := range labels {
-		e := w.entry(strings.Repeat("i", i+1))
-		e.Subjects = []string{"everyone", label}
-		w.put(home, e)
-	}
-	for i, label := range labels {
-		w.remembers(home.Tenant, driver.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
-	}
-	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:2"})
 }
 
 // forget forgets customer:1 of home's tenant.
@@ -133,4 +88,17 @@ func forgetView(w *world) {
 	w.did("a run that sees entries of customers 1 and 2 and writes one of customer 1")
 	h.forget()
 	w.sameTexts(w.contents(run.Memory(), home.Ref), "b")
+}
+
+func subjectExactly(w *world) {
+	labels := append([]string{"customer:1", "customer:11", "Customer:1", "customer_1", "customer%", "customer:1 ", "customer:1,customer:2"}, lookalikes...)
+	for i, label := range labels {
+		e := w.entry(strings.Repeat("i", i+1))
+		e.Subjects = []string{"everyone", label}
+		w.put(home, e)
+	}
+	for i, label := range labels {
+		w.remembers(home.Tenant, driver.HistoryQuery{Subject: label}, strings.Repeat("i", i+1))
+	}
+	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:2"})
 }

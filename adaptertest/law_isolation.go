@@ -14,8 +14,6 @@ func isolationLaw() law {
 		[]testCase{
 			{"foreign-tenant-error", "an id that another tenant holds cannot be told from an absent one, in the error text neither", nil, func(w *world) { foreignError(w, at("globex", "support")) }},
 			{"foreign-ref-error", "an id that another ref holds cannot be told from an absent one, in the error text neither", nil, func(w *world) { foreignError(w, at("acme", "sales")) }},
-			{"unknown-scope", "a scope that was never written reads as empty", nil, unknownScope},
-			{"foreign-successor", "an entry is retired in favour of one of its own ref only", []Offer{Transactor}, foreignSuccessor},
 			{"foreign-version", "a version of one tenant does not read another's memory", []Offer{Transactor, Versioned}, foreignVersion},
 			{"foreign-intact", "erasing in one tenant or ref leaves the versions of others intact", []Offer{Transactor, Versioned}, foreignIntact},
 			{"foreign-purge", "purging a tenant takes nothing of another: versions, former lives, marks of erasure, documents", []Offer{Transactor, Versioned}, foreignPurge},
@@ -32,23 +30,6 @@ func foreignError(w *world, foreign driver.Scope) {
 	_, err := w.tryGet(home, "theirs")
 	w.mustBe(err, driver.ErrNotFound)
 	w.check(absent != nil && err.Error() == absent.Error(), describeError(absent), "%s", describeError(err))
-}
-
-func unknownScope(w *world) {
-	w.lists(at("nobody", "support"))
-	w.absent(at("nobody", "support"), "any")
-	w.delete(at("nobody", "support"), "any", false)
-	w.puts(home, "mine")
-	w.lists(at("acme", "nothing"))
-	w.absent(at("acme", "nothing"), "mine")
-	w.delete(at("acme", "nothing"), "mine", false)
-}
-
-func foreignSuccessor(w *world) {
-	w.puts(home, "old")
-	w.puts(at("acme", "sales"), "new")
-	w.puts(at("globex", "support"), "new")
-	w.conflicts(retired(retire(home, "old", driver.Superseded, "new")))
 }
 
 // foreignVersion reads by every method that takes a version, of a tenant that has the

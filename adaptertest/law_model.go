@@ -23,7 +23,7 @@ const sequenceLength = 80
 
 // explore plays random sequences, each on a fresh store. The first that fails is
 // shrunk to the shortest one that does, and that one's failure is the case's. If settle
-// is set, it is called now and then, and everything is compared behind it.
+// is set, it is called behind one step in three, and everything is compared then.
 func (w *world) explore(sequences int, settle func()) {
 	m := &model{world: w, settle: settle}
 	m.moves = w.modelMoves(m)
@@ -31,7 +31,7 @@ func (w *world) explore(sequences int, settle func()) {
 		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 		steps := make([]step, sequenceLength)
 		for k := range steps {
-			steps[k] = step{rng.IntN(len(modelScopes)), rng.IntN(len(m.moves)), make([]int, 1+rng.IntN(5))}
+			steps[k] = step{rng.IntN(len(modelScopes)), rng.IntN(len(m.moves)), make([]int, 1+rng.IntN(5)), rng.IntN(3) == 0}
 			for j := range steps[k].parts {
 				steps[k].parts[j] = rng.IntN(1 << 20)
 			}
@@ -58,12 +58,12 @@ func (m *model) playAll(steps []step) (failed *failure) {
 	m.world.play(func() {
 		m.restart()
 		m.handles, m.plans = nil, nil
-		for _, s := range modelScopes {
-			m.plans = append(m.plans, &plan{world: m.world, Scope: s})
+		for i, s := range modelScopes {
+			m.plans = append(m.plans, &plan{world: m.world, Scope: s, variant: i})
 		}
 		for i, s := range steps {
 			m.play(s)
-			if m.settle != nil && (i%8 == 7 || i == len(steps)-1) {
+			if m.settle != nil && (s.settles || i == len(steps)-1) {
 				m.settle()
 				m.handles = nil // they may be of another state than the store that was gone on with
 				m.audit()

@@ -12,12 +12,9 @@ func outboxLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: []testCase{
 		{"order", "events wait in the order in which they were committed", tx, eventOrder},
-		{"all-tenants", "a query without a tenant has the events of all", tx, eventsOfAll},
-		{"stuck-run", "a run whose events are not delivered holds up no other", tx, stuckRun},
 		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
 		{"count", "what waits is counted, up to the limit", tx, countEvents},
 		{"count-hidden", "what was handed out and not delivered is counted still, and counting hands out nothing", tx, countHidden},
-		{"returns", "an event that was delivered may come again", tx, eventReturns},
 		{"payloads", "an event comes back whole, whatever its payload", tx, eventPayloads},
 		{"relay", "a bank relays every event once, whatever was relayed before", tx, relayEvents},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
@@ -34,67 +31,6 @@ func eventOrder(w *world) {
 	w.waiting(home.Tenant, "run-1", "c", "a", "b")
 }
 
-// queueForAll queues two events for each of two runs of two tenants.
-func (w *world) queueForAll() {
-	for _, tenant := range []string{"acme", "globex"} {
-		for _, run := range []string{"run-1", "run-2"} {
-			for _, n := range []string{"1", "2"} {
-				e := w.event(run, tenant+" "+run+" "+n)
-				e.Tenant = tenant
-				_, err := w.tryApply(tenant, queue(e))
-				w.must(err)
-			}
-		}
-	}
-}
-
-func eventsOfAll(w *world) {
-	w.queueForAll()
-	w.sameEvents(w.undelivered("", ""),
-		"acme run-1 1", "acme run-1 2", "acme run-2 1", "acme run-2 2", "globex run-1 1", "globex run-1 2", "globex run-2 1", "globex run-2 2")
-}
-
-// stuckRun delivers all but the events of one run, which were queued in between.
-func stuckRun(w *world) {
-	for i := range 6 {
-		w.apply(queue(w.event([]string{"run-1", "stuck", "run-2"}[i%3], fmt.Sprint("ev", i))))
-	}
-	for _, e := range w.undelivered("", "") {
-		if e.RunID != "stuck" {
-			w.delivered(e)
-		}
-	}
-	w.waiting(home.Tenant, "run-1")
-	w.waiting(home.Tenant, "run-2")
-	w.waiting(home.Tenant, "stuck", "ev1", "ev4")
-	w.apply(queue(w.event("run-1", "ev6")))
-	w.waiting(home.Tenant, "run-1", "ev6")
-	w.sameEvents(w.undelivered(home.Tenant, "stuck"), "ev1", "ev4")
-}
-
-func deliverInLoop(w *world) {
-	var want, got []string
-	for i := range 300 {
-		want = append(want, fmt.Sprint("ev", i))
-	}
-	w.quietly("queue 300 events of three runs", func() {
-		for i, id := range want {
-			w.apply(queue(w.event(fmt.Sprint("run-", i%3), id)))
-		}
-	})
-	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
-		for e, err := range w.tx.Undelivered(w.ctx, "", "") {
-			w.must(err)
-			got = append(got, e.ID)
-			if e.RunID != "run-1" {
-				w.delivered(e)
-			}
-		}
-	})
-	w.came(got, want...)
-	w.counts(home.Tenant, 1000, 100)
-}
-
 // counts expects so many events of a tenant to wait, or of all if it is empty.
 func (w *world) counts(tenant string, limit, want int) {
 	if w.noting() {
@@ -107,39 +43,6 @@ func (w *world) counts(tenant string, limit, want int) {
 	} else {
 		w.check(n >= limit && n <= want, fmt.Sprintf("%d, or up to %d", limit, want), "%d", n)
 	}
-}
-
-func countEvents(w *world) {
-	w.counts("", 10, 0)
-	w.queueForAll()
-	w.counts("", 100, 8)
-	w.counts("acme", 100, 4)
-	w.counts("", 5, 8)
-	w.counts("acme", 1, 4)
-	w.delivered(w.event("run-1", "unknown"), w.event("run-1", "acme run-1 1"), w.event("unknown", "acme run-1 2"))
-	w.counts("", 100, 7)
-	w.counts("acme", 100, 3)
-}
-
-func countHidden(w *world) {
-	w.queueForAll()
-	for range 3 {
-		w.counts("", 100, 8)
-	}
-	all := w.undelivered("", "")
-	w.check(len(all) == 8, "8 events: counting has not handed them out", "%d", len(all))
-	w.counts("", 100, 8)
-	w.counts("globex", 100, 4)
-	w.waiting("acme", "run-2", "acme run-2 1", "acme run-2 2")
-}
-
-// eventReturns: only waiting events are dropped as doubles. A sink knows the rest.
-func eventReturns(w *world) {
-	e := w.event("run-1", "one")
-	w.apply(queue(e))
-	w.delivered(e)
-	w.apply(queue(e))
-	w.waiting(home.Tenant, "run-1", "one")
 }
 
 func eventPayloads(w *world) {
@@ -207,4 +110,65 @@ func racingRelays(w *world) {
 		w.check(len(seen) == 50, "50 events, each in the log of one bank or of several", "%d", len(seen))
 	})
 	w.waiting(home.Tenant, "pass")
+}
+
+// queueForAll queues two events for each of two runs of two tenants.
+func (w *world) queueForAll() {
+	for _, tenant := range []string{"acme", "globex"} {
+		for _, run := range []string{"run-1", "run-2"} {
+			for _, n := range []string{"1", "2"} {
+				e := w.event(run, tenant+" "+run+" "+n)
+				e.Tenant = tenant
+				_, err := w.tryApply(tenant, queue(e))
+				w.must(err)
+			}
+		}
+	}
+}
+
+func deliverInLoop(w *world) {
+	var want, got []string
+	for i := range 300 {
+		want = append(want, fmt.Sprint("ev", i))
+	}
+	w.quietly("queue 300 events of three runs", func() {
+		for i, id := range want {
+			w.apply(queue(w.event(fmt.Sprint("run-", i%3), id)))
+		}
+	})
+	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
+		for e, err := range w.tx.Undelivered(w.ctx, "", "") {
+			w.must(err)
+			got = append(got, e.ID)
+			if e.RunID != "run-1" {
+				w.delivered(e)
+			}
+		}
+	})
+	w.came(got, want...)
+	w.counts(home.Tenant, 1000, 100)
+}
+
+func countEvents(w *world) {
+	w.counts("", 10, 0)
+	w.queueForAll()
+	w.counts("", 100, 8)
+	w.counts("acme", 100, 4)
+	w.counts("", 5, 8)
+	w.counts("acme", 1, 4)
+	w.delivered(w.event("run-1", "unknown"), w.event("run-1", "acme run-1 1"), w.event("unknown", "acme run-1 2"))
+	w.counts("", 100, 7)
+	w.counts("acme", 100, 3)
+}
+
+func countHidden(w *world) {
+	w.queueForAll()
+	for range 3 {
+		w.counts("", 100, 8)
+	}
+	all := w.undelivered("", "")
+	w.check(len(all) == 8, "8 events: counting has not handed them out", "%d", len(all))
+	w.counts("", 100, 8)
+	w.counts("globex", 100, 4)
+	w.waiting("acme", "run-2", "acme run-2 1", "acme run-2 2")
 }

@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,18 +13,12 @@ func recordLaw() law {
 	l := law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began"}
 	l.cases = slices.Concat(
 		throughReaders("round-trip", "an entry comes back whole, what the protocol does not show included", readRoundTrip),
-		throughReaders("deleted", "what was deleted is gone from the next read on", readDeleted),
 		batchReadCases(),
-		throughReaders("written", "what was written is there from the next read on", readWritten),
 		[]testCase{
 			{"texts", "whatever text is kept comes back byte for byte, and is found by itself only", nil, sweepTexts},
-			{"tags", "tags come back as the list that they were: order, repetition and separators", nil, keptTags},
-			{"subjects-and-sources", "subjects and sources come back as the lists that they were", nil, keptLists},
-			{"delete-once", "deleting reports true once, then false", nil, deleteOnce},
 			{"racing-puts", "of different entries that race for one id exactly one is stored", nil, racingPuts},
 			{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
 			{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
-			{"deleted-record", "what was deleted is a deleted record, whole but for its life", []Offer{Transactor}, deletedRecord},
 		})
 	return l
 }
@@ -44,52 +37,6 @@ func readRoundTrip(w *world, r reader) {
 	got := r.read(w, home, []string{"e1"})
 	w.sameIDs(got, []string{"e1"})
 	w.sameEntry(&got[0], &e)
-}
-
-func readDeleted(w *world, r reader) {
-	all := []string{"c", "b", "a"}
-	w.puts(home, "a", "b", "c")
-	w.sameIDs(r.read(w, home, all), all)
-	w.delete(home, "b", true)
-	w.sameIDs(r.read(w, home, all), []string{"c", "a"})
-}
-
-func readWritten(w *world, r reader) {
-	var all []string
-	for i := range 5 {
-		id := fmt.Sprint("e", i)
-		w.puts(home, id)
-		all = append([]string{id}, all...)
-		w.sameIDs(r.read(w, home, all), all)
-	}
-}
-
-func keptTags(w *world) {
-	for i, tags := range [][]string{
-		nil, {"b", "a"}, {"a", "a"}, {"a,b"}, {"a", "b"}, {"a b", "c"}, {`a","b`}, {"[]"}, {"a\nb"}, {"é", "e\u0301"}, {" a "}, {"null"}, {"{a}"}, {strings.Repeat("é", 256)},
-	} {
-		e := w.entry(fmt.Sprintf("e%02d", i))
-		e.Tags = tags
-		w.put(home, e)
-		w.get(home, e)
-	}
-}
-
-func keptLists(w *world) {
-	for i, list := range [][]string{nil, {"b", "a"}, {"a", "a", "b", "a"}, {"a,b"}, {"a", "b"}, {"a\u241fb"}, {`"a"`, "b"}, {"a:b", "a"}} {
-		e := w.entry(fmt.Sprintf("e%02d", i))
-		e.Subjects, e.Sources = list, slices.Clone(list)
-		w.put(home, e)
-		w.get(home, e)
-	}
-}
-
-func deleteOnce(w *world) {
-	w.puts(home, "a", "b")
-	w.delete(home, "a", true)
-	w.delete(home, "a", false)
-	w.delete(home, "never", false)
-	w.lists(home, "b")
 }
 
 func racingPuts(w *world) { w.racePuts(w.store, w.store) }
@@ -145,13 +92,4 @@ func racingWriters(w *world) {
 	})
 	got := w.list(home, driver.Query{At: w.now})
 	w.check(len(got) == writers*each/2, fmt.Sprint(writers*each/2, " entries"), "%d", len(got))
-}
-
-func deletedRecord(w *world) {
-	e := w.whole("e1")
-	w.put(home, e)
-	w.delete(home, "e1", true)
-	w.looksUp(home, e, driver.Deleted, "")
-	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"}, "e1")
-	w.conflicts(driver.Mutation{Restore: located(home, "e1")})
 }

@@ -20,14 +20,9 @@ func tenantLaw() law {
 		{"own", "the tenant's own documents are a scope with an empty ref", tx, scopesOfOwn},
 		{"ended", "a scope is listed while it holds what has ended, expired or was erased", tx, scopesOfEnded},
 		{"purged", "a scope that holds nothing any more is not listed", versioned, scopesOfPurged},
-		{"dropped", "a dropped tenant has no entries, whatever their state", tx, droppedEntries},
 		{"dropped-documents", "a dropped tenant has no documents, by no name", tx, droppedDocuments},
-		{"dropped-events", "no event of a dropped tenant waits, and the same may come again", tx, droppedEvents},
-		{"dropped-limit", "a tenant is dropped by as many calls as its limit asks for, and the last one says so", tx, droppedByParts},
 		{"dropped-versions", "versions of a dropped tenant are unavailable for ever, and later ones can be read", versioned, droppedVersions},
 		{"dropped-lives", "what another tenant puts has none of the lives of what was dropped", versioned, droppedLives},
-		{"dropped-again", "a tenant may be dropped over and over, one that is not there too", plain, droppedAgain},
-		{"dropped-anew", "the name and the ids of a dropped tenant may be used anew", tx, droppedAnew},
 	}}
 }
 

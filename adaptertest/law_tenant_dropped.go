@@ -23,46 +23,6 @@ func (w *world) drop(tenant string, limit, calls int) {
 	w.fail(fmt.Sprintf("nothing is left after %d calls", calls), "more is left")
 }
 
-func droppedEntries(w *world) {
-	w.put(home, w.whole("whole"))
-	w.puts(home, "live", "deleted", "merged", "erased")
-	w.puts(at("acme", "sales"), "live")
-	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "merged", driver.Merged, "live")))
-	w.apply(driver.Mutation{Erase: located(home, "erased")})
-	w.drop(home.Tenant, 100, 3)
-	w.lists(home)
-	w.lists(at("acme", "sales"))
-	w.absent(home, "live")
-	w.sameTexts(recordIDs(w.lookUp(home, "live", "deleted", "merged", "erased")))
-	w.remembers(home.Tenant, driver.HistoryQuery{})
-	w.remembers(home.Tenant, driver.HistoryQuery{Subject: "customer:1"})
-	w.remembers(home.Tenant, driver.HistoryQuery{Ref: home.Ref, For: []string{"live"}})
-	w.listed(driver.Scope{})
-}
-
-// recordIDs are the ids of records.
-func recordIDs(recs []driver.Record) []string {
-	got := []string{}
-	for _, r := range recs {
-		got = append(got, r.Entry.ID)
-	}
-	return got
-}
-
-func droppedByParts(w *world) {
-	w.putMany(home, 20, nil)
-	for i := range 10 {
-		w.sets(note(home, fmt.Sprint("n", i), ""), file(at("acme", ""), fmt.Sprint("f", i)))
-		w.apply(queue(w.event("run-1", fmt.Sprint("e", i))))
-	}
-	w.drop(home.Tenant, 7, 50)
-	w.lists(home)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
-	w.waiting(home.Tenant, "")
-	w.listed(driver.Scope{})
-}
-
 func droppedVersions(w *world) {
 	w.drop("nobody", 2, 2)
 	w.listsAt(at("nobody", "support"), w.version("nobody"))
@@ -114,43 +74,10 @@ func droppedLives(w *world) {
 	w.listsAt(other, v, "a")
 }
 
-func droppedAgain(w *world) {
-	w.puts(at("globex", "support"), "a")
-	w.drop(home.Tenant, 10, 2)
-	for range 3 {
-		w.puts(home, "a", "b")
-		w.drop(home.Tenant, 10, 3)
-		w.lists(home)
-		w.drop(home.Tenant, 10, 1)
-	}
-	w.lists(at("globex", "support"), "a")
-}
-
-func droppedAnew(w *world) {
-	w.puts(home, "a", "b")
-	d := w.sets(file(home, "f"))
-	w.drop(home.Tenant, 10, 3)
-	e := w.entry("a")
-	e.Content, e.Subjects = "other", []string{"customer:1"}
-	w.put(home, e)
-	w.lists(home, "a")
-	w.looksUp(home, e, driver.Live, "")
-	again := w.set(file(home, "f"))
-	w.check(again.Rev > d[0].Rev, fmt.Sprintf("a revision above %d", d[0].Rev), "%d", again.Rev)
-	w.listed(driver.Scope{}, home)
-}
-
 func droppedDocuments(w *world) {
 	w.puts(home, "a")
 	w.sets(note(home, "n", ""), digest(home, "d", "a"), file(home, "f", "customer:1"), note(at("acme", ""), "own", ""), timer(home, "t", w.now), timer(at("acme", ""), "t", w.now))
 	w.drop(home.Tenant, 100, 3)
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true})
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: "customer:1"})
-}
-
-func droppedEvents(w *world) {
-	w.apply(queue(w.event("run-1", "one"), w.event("run-2", "two"), w.event("run-2", "three")))
-	w.drop(home.Tenant, 1, 6) // there are more of them than go at a time
-	w.apply(queue(w.event("run-1", "one")))
-	w.waiting(home.Tenant, "run-1", "one")
 }

@@ -12,131 +12,23 @@ import (
 
 func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
-	l := law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory"}
-	for _, c := range viewChanges {
-		l.cases = append(l.cases, testCase{"held-across-" + c.name, "what is read at a version is the same after " + c.says, v, func(w *world) { holdAcross(w, c.change) }})
-	}
-	l.cases = append(l.cases, []testCase{
-		{"expiry", "expiry is judged at the instant of the read, not of the version", v, viewExpiry},
-		{"erased", "what is erased is gone from every version", v, viewErased},
+	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: []testCase{
 		{"of-mutation", "the version that a mutation returns shows exactly what it made", v, versionOfMutation},
-		{"of-events", "a mutation of nothing but events makes a version", v, versionOfEvents},
-		{"of-empty", "a tenant that was never written has a version, and it stays empty", v, versionOfEmpty},
-		{"restored", "each version shows a restored entry as it was then", v, viewRestored},
 		{"restored-at-once", "an entry that one mutation puts, merges and restores lives on as any other, and again", v, viewRestoredAtOnce},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		{"intact", "a version is intact until something is erased that was not retired there", v, viewIntact},
 		{"intact-apart", "an erasure leaves a gap in its own scope, and in no other one", v, intactApart},
-		{"intact-restored", "erasing what was retired at a version leaves it intact, even if it was restored since", v, intactRestored},
-		{"purge-horizon", "versions before a purge are refused, that one and later ones are not", v, purgeHorizon},
 		{"purge-first", "a purge to the version before the first mutation removes what has expired or was erased, and nothing else", v, purgeToFirst},
-		{"purge-view", "a view at the purged-to version shows what it did", v, purgeKeepsView},
 		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
-		{"purge-later", "a purge keeps what was deleted after the version", v, purgeKeepsLater},
-		{"purge-merged", "a purge keeps what was merged or superseded as long as its successor lives", v, purgeKeepsMerged},
 		{"purge-merged-later", "a purge keeps what was merged until it has expired or was erased itself, also if its successor has", v, purgeKeepsMergedOfEnded},
 		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
-		{"purge-chain", "a purge keeps a whole chain of successors while one that stays names them", v, purgeKeepsChain},
 		{"purge-heirs", "what a purge removed is no longer retired in favour of an entry that stays", v, purgeEndsHeirs},
-		{"purge-dead-chain", "a purge removes a chain whose end is removable", v, purgeRemovesChain},
-		{"purge-intact", "a version that was not intact is not intact after a purge either", v, purgeKeepsScar},
-		{"purge-twice", "a second purge removes nothing", v, purgeTwice},
 		{"purge-lives", "what is put after a purge has none of the lives of what the purge removed", v, purgeEndsLives},
 		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
-	}...)
-	return l
-}
-
-// viewChanges are what others do while a view is open, in the world of holdAcross.
-var viewChanges = []struct {
-	name, says string
-	change     func(w *world)
-}{
-	{"put", "later writes", func(w *world) { w.puts(home, "new", "a0") }},
-	{"backdated-put", "later writes of earlier instants", func(w *world) {
-		e := w.entry("old")
-		e.CreatedAt = w.now.Add(-time.Hour)
-		w.put(home, e)
-	}},
-	{"delete", "later deletions", func(w *world) { w.delete(home, "b", true) }},
-	{"delete-and-put", "an entry was deleted and put again", func(w *world) {
-		w.delete(home, "b", true)
-		w.puts(home, "b")
-	}},
-	{"merge", "later merges", func(w *world) {
-		m := retired(retire(home, "a", driver.Merged, "new"), retire(home, "b", driver.Merged, "new"))
-		m.Put = w.placed(home, "new")
-		w.apply(m)
-	}},
-	{"supersede", "later supersedings", func(w *world) { w.apply(retired(retire(home, "a", driver.Superseded, "b"))) }},
-	{"restore", "later restorings", func(w *world) { w.apply(driver.Mutation{Restore: located(home, "m")}) }},
-	{"erase-of-retired", "an erasure of what was not live at the version", func(w *world) {
-		w.apply(driver.Mutation{Erase: located(home, "m")})
-	}},
-	{"purge", "a purge of all versions before it", func(w *world) {
-		w.delete(home, "a", true)
-		w.purge(home.Tenant, w.view)
-	}},
-	{"everything", "all of that together", func(w *world) {
-		w.puts(home, "new", "new2")
-		w.apply(retired(retire(home, "a", driver.Superseded, "b")))
-		w.apply(driver.Mutation{Restore: located(home, "a", "m")})
-		w.apply(retired(retire(home, "a", driver.Merged, "new"), retire(home, "c", driver.Merged, "new2")))
-		w.delete(home, "b", true)
-		w.purge(home.Tenant, w.view)
-	}},
-}
-
-// holdAcross takes a version, lets others change memory, and reads at it.
-func holdAcross(w *world, change func(w *world)) {
-	w.puts(home, "a", "b", "c", "m", "gone")
-	w.delete(home, "gone", true)
-	w.apply(retired(retire(home, "m", driver.Merged, "c")))
-	w.view = w.version(home.Tenant)
-	change(w)
-	w.listsAt(home, w.view, "c", "b", "a")
-	for _, id := range []string{"a", "b", "c"} {
-		w.getsAt(home, w.view, w.entry(id))
-	}
-	for _, id := range []string{"m", "gone", "new", "new2", "a0", "old"} {
-		w.absentAt(home, w.view, id)
-	}
-	w.intact(home, w.view, true)
-}
-
-func viewExpiry(w *world) {
-	e, gone := w.mortal("short", 5*time.Millisecond), w.mortal("gone", 5*time.Millisecond)
-	w.put(home, e)
-	w.put(home, gone)
-	v := w.version(home.Tenant)
-	w.delete(home, "gone", true)
-	w.advance(4 * time.Millisecond)
-	w.listsAt(home, v, "short", "gone")
-	w.getsAt(home, v, e)
-	w.getsAt(home, v, gone)
-	w.advance(time.Millisecond)
-	w.listsAt(home, v)
-	w.absentAt(home, v, "short")
-	w.absentAt(home, v, "gone")
-	w.intact(home, v, true)
-	w.now = time.Time{}
-	w.getsAt(home, v, e)
-}
-
-func viewErased(w *world) {
-	empty := w.version(home.Tenant)
-	w.puts(home, "a", "b", "c")
-	v := w.version(home.Tenant)
-	w.delete(home, "c", true)
-	w.apply(driver.Mutation{Erase: located(home, "b", "c")})
-	w.listsAt(home, v, "a")
-	w.absentAt(home, v, "b")
-	w.absentAt(home, v, "c")
-	w.as(time.Time{}, func() { w.listsAt(home, empty) }) // which is before whatever stands for no instant
+	}}
 }
 
 func versionOfMutation(w *world) {
@@ -153,35 +45,6 @@ func versionOfMutation(w *world) {
 	for i, v := range versions {
 		w.listsAt(home, v, fmt.Sprint("e", i))
 		w.getsAt(home, v, w.entry(fmt.Sprint("e", i)))
-	}
-}
-
-func versionOfEmpty(w *world) {
-	v := w.version(home.Tenant)
-	w.listsAt(home, v)
-	w.intact(home, v, true)
-	w.puts(home, "a")
-	w.listsAt(home, v)
-	w.absentAt(home, v, "a")
-}
-
-func viewRestored(w *world) {
-	w.puts(home, "a", "b")
-	var versions []driver.Version
-	for range 3 {
-		versions = append(versions, w.version(home.Tenant))
-		w.apply(retired(retire(home, "a", driver.Merged, "b")))
-		versions = append(versions, w.version(home.Tenant))
-		w.apply(driver.Mutation{Restore: located(home, "a")})
-	}
-	for i, v := range versions {
-		if i%2 == 0 {
-			w.listsAt(home, v, "b", "a")
-			w.getsAt(home, v, w.entry("a"))
-		} else {
-			w.listsAt(home, v, "b")
-			w.absentAt(home, v, "a")
-		}
 	}
 }
 
@@ -251,22 +114,6 @@ func otherIncarnation(w *world) {
 	w.refused(home, v)
 }
 
-// newVersion expects that a mutation made another version than there was before, and that
-// it is the one that there is behind it.
-func (w *world) newVersion(before, made, after driver.Version) {
-	w.check(made != before, "another version than before the mutation, as only those make none that change machinery only", "the same version before and behind it")
-	w.check(made == after, "the version that the mutation returned", "%s, and the mutation returned %s", w.name(after), w.name(made))
-}
-
-// versionOfEvents: a mutation of events only makes a version, too.
-func versionOfEvents(w *world) {
-	before := w.version(home.Tenant)
-	made := w.apply(queue(w.event("run-1", "one"))).Version
-	after := w.version(home.Tenant)
-	w.newVersion(before, made, after)
-	w.listsAt(home, made)
-}
-
 // intactApart erases in three refs and of two tenants what was put by versions of the same
 // numbers.
 func intactApart(w *world) {
@@ -289,37 +136,6 @@ func intactApart(w *world) {
 		w.intact(legal, v, i > 2)
 	}
 	w.intact(other, seen, false)
-}
-
-func viewIntact(w *world) {
-	w.puts(home, "a", "b", "c", "d")
-	before := w.version(home.Tenant)
-	w.delete(home, "a", true)
-	between := w.version(home.Tenant)
-	w.apply(retired(retire(home, "b", driver.Merged, "c")))
-	w.puts(home, "late")
-	w.intact(home, before, true)
-	w.apply(driver.Mutation{Erase: located(home, "a", "late")})
-	after := w.version(home.Tenant)
-	w.intact(home, before, false)
-	w.intact(home, between, true)
-	w.intact(home, after, true)
-	w.apply(driver.Mutation{Erase: located(home, "b")})
-	w.intact(home, between, false)
-	w.intact(home, after, true)
-}
-
-func intactRestored(w *world) {
-	w.puts(home, "a", "b")
-	live := w.version(home.Tenant)
-	w.apply(retired(retire(home, "a", driver.Merged, "b")))
-	merged := w.version(home.Tenant)
-	w.apply(driver.Mutation{Restore: located(home, "a")})
-	back := w.version(home.Tenant)
-	w.apply(driver.Mutation{Erase: located(home, "a")})
-	w.intact(home, live, false)
-	w.intact(home, merged, true)
-	w.intact(home, back, false)
 }
 
 func readWhileWriting(w *world) {

@@ -11,22 +11,6 @@ import (
 
 // The cases of VIEW about purging.
 
-func purgeHorizon(w *world) {
-	empty := w.version(home.Tenant)
-	w.puts(home, "a")
-	before := w.version(home.Tenant)
-	w.puts(home, "b")
-	horizon := w.version(home.Tenant)
-	w.puts(home, "c")
-	after := w.version(home.Tenant)
-	w.purge(home.Tenant, horizon)
-	w.refused(home, empty)
-	w.refused(home, before)
-	w.listsAt(home, horizon, "b", "a")
-	w.listsAt(home, after, "c", "b", "a")
-	w.intact(home, horizon, true)
-}
-
 func purgeToFirst(w *world) {
 	first, sales := w.version(home.Tenant), at(home.Tenant, "sales")
 	w.puts(home, "kept", "erased", "deleted")
@@ -39,18 +23,6 @@ func purgeToFirst(w *world) {
 	w.check(n == 3, "3 records removed", "%d", n)
 	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "deleted")
 	w.listsAt(home, first)
-}
-
-func purgeKeepsView(w *world) {
-	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", driver.Merged, "b")))
-	v := w.version(home.Tenant)
-	w.delete(home, "b", true)
-	w.apply(retired(retire(home, "c", driver.Deleted, "")))
-	w.purge(home.Tenant, v)
-	w.listsAt(home, v, "c", "b")
-	w.getsAt(home, v, w.entry("b"))
-	w.lists(home)
 }
 
 func purgeRemoves(w *world) {
@@ -75,44 +47,6 @@ func purgeRemoves(w *world) {
 	w.purged(at(home.Tenant, "sales"), "deleted")
 	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept", "expiring")
 	w.lists(home, "kept", "expiring")
-}
-
-func purgeKeepsLater(w *world) {
-	w.put(home, w.mortal("over", time.Millisecond))
-	w.puts(home, "a", "b")
-	v := w.version(home.Tenant)
-	w.delete(home, "a", true)
-	w.delete(home, "over", true)
-	a := w.entry("a")
-	w.advance(time.Millisecond)
-	w.purge(home.Tenant, v)
-	w.looksUp(home, a, driver.Deleted, "")
-	w.purged(home, "over") // an expiry counts whatever became of the entry
-	w.listsAt(home, v, "b", "a")
-}
-
-func purgeKeepsMerged(w *world) {
-	w.puts(home, "m", "s", "new")
-	w.apply(retired(retire(home, "m", driver.Merged, "new"), retire(home, "s", driver.Superseded, "new")))
-	n := w.purge(home.Tenant, w.version(home.Tenant))
-	w.check(n == 0, "nothing removed", "%d", n)
-	w.looksUp(home, w.entry("m"), driver.Merged, "new")
-	w.looksUp(home, w.entry("s"), driver.Superseded, "new")
-	w.apply(driver.Mutation{Restore: located(home, "m")})
-	w.lists(home, "new", "m")
-}
-
-func purgeKeepsChain(w *world) {
-	w.puts(home, "a", "b", "c")
-	w.apply(retired(retire(home, "a", driver.Merged, "b")))
-	w.apply(retired(retire(home, "b", driver.Superseded, "c")))
-	w.apply(driver.Mutation{Erase: located(home, "b")}) // a stub, but it leads to a live entry
-	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "c", driver.Deleted, "")))
-	w.purge(home.Tenant, v)
-	w.looksUp(home, w.entry("a"), driver.Merged, "b")
-	w.stub(home, "b", driver.Superseded, "c")
-	w.looksUp(home, w.entry("c"), driver.Deleted, "")
 }
 
 func purgeEndsHeirs(w *world) {
@@ -158,44 +92,6 @@ func purgeKeepsMergedOfEnded(w *world) {
 	n = w.purge(home.Tenant, w.version(home.Tenant))
 	w.check(n == 4, "4 records removed", "%d", n)
 	w.remembers(home.Tenant, driver.HistoryQuery{}, "m3", "m4", "kept")
-}
-
-func purgeRemovesChain(w *world) {
-	w.puts(home, "a", "b", "c", "kept")
-	w.apply(retired(retire(home, "a", driver.Merged, "b")))
-	w.apply(retired(retire(home, "b", driver.Superseded, "c")))
-	w.delete(home, "c", true)
-	n := w.purge(home.Tenant, w.version(home.Tenant))
-	w.check(n == 3, "3 records removed", "%d", n)
-	w.remembers(home.Tenant, driver.HistoryQuery{}, "kept")
-}
-
-// purgeKeepsScar: a token that could have seen what was erased stays refused, though
-// the purge removes the stub that says so.
-func purgeKeepsScar(w *world) {
-	w.puts(home, "a", "b")
-	v := w.version(home.Tenant)
-	w.apply(driver.Mutation{Erase: located(home, "a")})
-	later := w.version(home.Tenant)
-	w.purge(home.Tenant, v)
-	w.intact(home, v, false)
-	w.intact(home, later, true)
-	w.absentAt(home, v, "a")
-}
-
-func purgeTwice(w *world) {
-	for i := range 5 {
-		w.puts(home, fmt.Sprint("e", i))
-	}
-	w.delete(home, "e1", true)
-	w.delete(home, "e3", true)
-	v := w.version(home.Tenant)
-	n := w.purge(home.Tenant, v)
-	w.check(n == 2, "2 records removed", "%d", n)
-	n = w.purge(home.Tenant, v)
-	w.check(n == 0, "nothing removed", "%d", n)
-	w.lists(home, "e4", "e2", "e0")
-	w.purge("nobody", w.version("nobody"))
 }
 
 // livesAgain merges an entry with another one and restores it, so that it has two lives.

@@ -1,32 +1,32 @@
 package adaptertest
 
 import (
-	"hash/fnv"
-	"io"
+	"context"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func defects() []defect {
-	return slices.Concat(readDefects(), adapterDefects(), transactorDefects(), outboxDefects(), logDefects(), versionedDefects(),
-		documentDefects(), batchReadDefects(), changesDefects(), tenantDefects(), limitDefects(), narrowingDefects(), pagesAtDefects(),
-		durableDefects(), cancelDefects(), modelDefects(), engineDefects(), narrowDefects(), cachedDefects(), foldedDefects(), textDefects(), judgingDefects())
+// defect is one way for a store to be wrong.
+type defect struct {
+	name  string
+	needs string // what the names of the cases that find it begin with
+	do    func(b *broken)
 }
 
-// maxTries is how often the cases that are named beside a defect are tried on the store. A defect
-// of concurrency shows only when goroutines meet.
-const maxTries = 5
+// defects are such as no mutant of a store's source shows: what is wrong only at a kill, in a
+// race, in memory that is shared, in what is told, with certain names, or under an engine.
+func defects() []defect {
+	return slices.Concat(racingDefects, keptDefects, toldDefects, nameDefects, engineDefects)
+}
 
-// fullRun is set for the runs that take many minutes, and wholeKit for those that take one.
-var (
-	fullRun  = os.Getenv("AGENTMEMORY_LONG") == "1"
-	wholeKit = fullRun || os.Getenv("AGENTMEMORY_WHOLE") == "1"
-)
+// wholeKit is set for runs of the kit with all sizes.
+var wholeKit = os.Getenv("AGENTMEMORY_LONG") == "1" || os.Getenv("AGENTMEMORY_WHOLE") == "1"
 
 // Quick lets the kit run with the sizes of -short unless AGENTMEMORY_WHOLE=1 or AGENTMEMORY_LONG=1.
 func Quick(cfg Config) Config {
@@ -34,66 +34,45 @@ func Quick(cfg Config) Config {
 	return cfg
 }
 
-// finds tries the kit, or some of its cases, on a store with a defect.
-func finds(t *testing.T, d defect, short bool, wanted func(name string) bool) bool {
-	t.Helper()
+// config is the kit's view of stores with the defect.
+func (d defect) config() Config {
 	cfg := configOf(d.do)
-	cfg.first, cfg.short = true, short
-	report, err := cfg.check(ctx, wanted)
-	require.NoError(t, err)
-	if !report.OK() {
-		t.Log(report.Failures()[0])
-	}
-	return !report.OK()
-}
-
-// named lets the cases through that a defect needs.
-func (d defect) named(name string) bool { return strings.HasPrefix(name, d.needs) }
-
-// sampled tells whether a broken store is tried when there is no time for all: one in eight, by its
-// name, so that another store changes nothing.
-func sampled(d defect) bool {
-	h := fnv.New32a()
-	io.WriteString(h, d.needs+" "+d.name)
-	return h.Sum32()%8 == 0
-}
-
-// TestBroken shows for each of these broken stores that the kit fails; for one in eight unless
-// AGENTMEMORY_WHOLE=1. The cases that are named beside a defect find nine in ten of them with the
-// sizes of -short. The others need more: with AGENTMEMORY_LONG=1 these cases are tried with all
-// sizes, maxTries times since goroutines have to meet, and then the whole kit is. What breaks a
-// store in one place of its source is shown by internal/testkit/mutate; these are wrong in what
-// they answer.
-func TestBroken(t *testing.T) {
-	if testing.Short() {
-		t.Skip("-short is set")
-	}
-	all := slices.DeleteFunc(defects(), func(d defect) bool { return !wholeKit && !sampled(d) })
-	var found, missed atomic.Int64
-	t.Cleanup(func() {
-		if f, m := found.Load(), missed.Load(); f+m == int64(len(all)) && f < 9*m {
-			t.Errorf("the cases that are named find %d, and miss %d", f, m)
+	if d.needs == "DURABLE/killed" {
+		cfg.Crash = func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
+			killed := *a.(*broken)
+			killed.killed = true
+			return newBroken(d.do, &killed), nil
 		}
-	})
-	for _, d := range all {
+	}
+	return cfg
+}
+
+// finds tries the cases whose names begin with what the defect needs, until one fails. Goroutines
+// have to meet for some defects, so that the cases are tried several times.
+func (d defect) finds(t *testing.T) bool {
+	cfg := d.config()
+	cfg.first = true
+	for range 5 {
+		report, err := cfg.check(ctx, func(name string) bool { return strings.HasPrefix(name, d.needs) })
+		require.NoError(t, err)
+		if !report.OK() {
+			t.Log(report.Failures()[0])
+			return true
+		}
+	}
+	return false
+}
+
+// TestBroken shows for each of these broken stores that the cases which its defect needs fail, with the sizes of
+// -short, and for each law that it finds one of them. What breaks a store in one place of its source is shown by
+// internal/testkit/mutate.
+func TestBroken(t *testing.T) {
+	for _, d := range defects() {
 		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
-			t.Parallel()
-			if finds(t, d, true, d.named) {
-				found.Add(1)
-				return
-			}
-			missed.Add(1)
-			if !fullRun {
-				t.Skip("only the whole kit finds it: set AGENTMEMORY_LONG=1")
-			}
-			for range maxTries {
-				if finds(t, d, false, d.named) {
-					return
-				}
-			}
-			if !finds(t, d, true, everything) && !finds(t, d, false, everything) {
-				t.Error("the kit does not fail")
-			}
+			require.True(t, d.finds(t), "the kit does not fail")
 		})
+	}
+	for _, l := range laws() {
+		require.True(t, slices.ContainsFunc(defects(), func(d defect) bool { return strings.HasPrefix(d.needs, l.name+"/") }), l.name)
 	}
 }

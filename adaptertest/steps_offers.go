@@ -254,11 +254,6 @@ func (w *world) getsAt(s driver.Scope, v driver.Version, want driver.Entry) {
 	w.sameEntry(&got[0], &want)
 }
 
-// absentAt expects that none of the ids is there at v.
-func (w *world) absentAt(s driver.Scope, v driver.Version, ids ...string) {
-	w.sameIDs(w.getAt(s, v, ids...), nil)
-}
-
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 	if w.noting() {
 		w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))

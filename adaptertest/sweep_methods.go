@@ -268,20 +268,22 @@ func (w *world) cancelInLoop(m method, x words, whole []string) {
 	if m.call.Type().Out(0).Kind() != reflect.Func {
 		return
 	}
-	ctx, cancel := context.WithCancel(w.ctx)
-	defer cancel()
-	w.did("walk through %s with a context that ends in the loop", m.name)
-	n := 0
-	var err error
-	for value, failed := range m.call.Call(w.arguments(ctx, m, x))[0].Seq2() {
-		_ = value
-		if err, _ = failed.Interface().(error); err != nil {
-			break
+	for _, at := range []int{1, len(whole) / 2} {
+		ctx, cancel := context.WithCancel(w.ctx)
+		w.did("walk through %s with a context that ends in the loop, at number %d", m.name, at)
+		n := 0
+		var err error
+		for _, failed := range m.call.Call(w.arguments(ctx, m, x))[0].Seq2() {
+			if err, _ = failed.Interface().(error); err != nil {
+				break
+			}
+			if n++; n >= at {
+				cancel()
+			}
 		}
-		n++
 		cancel()
+		w.check(err == nil && n == len(whole) || errors.Is(err, context.Canceled), fmt.Sprintf("all %d or the error of the context", len(whole)), "%d, %s", n, describeError(err))
 	}
-	w.check(err == nil && n == len(whole) || errors.Is(err, context.Canceled), fmt.Sprintf("all %d or the error of the context", len(whole)), "%d, %s", n, describeError(err))
 }
 
 // sweepErrors makes every method fail in every way that there is, with words that no error

@@ -224,6 +224,8 @@ func (w *world) passes(m driver.Mutation) {
 
 func sweepMalformed(w *world) {
 	w.prepareRefusal()
+	_, err := w.tryApply(home.Tenant, driver.Mutation{Put: w.placed(home, "new"), Keep: true}) // no events
+	w.mustBe(err, driver.ErrValidation)
 	for _, p := range namedParts {
 		fine, refusedParts := p.rule.names(p.limit)
 		for _, name := range refusedParts {

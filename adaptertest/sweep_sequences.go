@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -18,6 +20,7 @@ type plan struct {
 	*world
 	driver.Scope
 	generation int // of the entries "a" to "d", which have other ids in each
+	variant    int // of the next entry that is another one, or is the same in another form
 }
 
 // id is the id of one of the entries, in the generation that the plan is at.
@@ -75,21 +78,63 @@ func (p *plan) erases(m *driver.Mutation, ids ...string) {
 	m.Erase = append(m.Erase, located(p.Scope, p.ids(ids...)...)...)
 }
 
-// member is an entry of the sequences. Only "b" expires.
+// member is an entry of the sequences. Only "b" expires. What "c" carries is repeated and in no
+// order, and "d" carries nothing, which is said by nil lists and by empty ones in turn.
 func (p *plan) member(id string) driver.Entry {
 	e := p.entry(p.id(id))
 	e.Content = "contént of " + id // of more bytes than letters
-	e.CreatedAt, e.Tags, e.Subjects, e.Sources = epoch.Add(time.Duration(p.generation)*time.Millisecond), []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source"}
-	if id == "b" {
+	e.CreatedAt = epoch.Add(time.Duration(p.generation) * time.Millisecond)
+	e.Tags, e.Subjects, e.Sources = []string{"tag", id}, []string{"everyone", "of " + id}, []string{"source", "another"}
+	switch id {
+	case "b":
 		e.ExpiresAt = epoch.Add(time.Duration(2+5*p.generation) * time.Millisecond)
+	case "c":
+		e.Tags, e.Subjects, e.Sources = append(e.Tags, "tag", "a, tag"), append(e.Subjects, "everyone", "a:b"), append(e.Sources, "source", "a,b")
+	case "d":
+		e.Tags, e.Subjects, e.Sources = [][]string{nil, {}}[p.variant%2], nil, [][]string{{}, nil}[p.variant%2]
+		p.variant++
 	}
 	return e
+}
+
+// entryChanges make another entry of one that has tags, subjects and sources. Each changes as
+// little as a store may fail to see.
+var entryChanges = []func(e *driver.Entry){
+	func(e *driver.Entry) { e.Content += " " },
+	func(e *driver.Entry) { e.Content = strings.ToUpper(e.Content) },
+	func(e *driver.Entry) { e.Tags = slices.Sorted(slices.Values(e.Tags)) },
+	func(e *driver.Entry) { e.Tags = append(slices.Clone(e.Tags), e.Tags[0]) },
+	func(e *driver.Entry) { e.Tags = []string{strings.Join(e.Tags, ",")} },
+	func(e *driver.Entry) { e.Tags = []string{strings.Join(e.Tags, " ")} },
+	func(e *driver.Entry) { e.CreatedAt = e.CreatedAt.Add(time.Millisecond) },
+	func(e *driver.Entry) {
+		if e.ExpiresAt.IsZero() {
+			e.ExpiresAt = epoch.Add(time.Hour)
+		} else {
+			e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond)
+		}
+	},
+	func(e *driver.Entry) {
+		if e.ExpiresAt.IsZero() {
+			e.ExpiresAt = epoch
+		} else {
+			e.ExpiresAt = time.Time{}
+		}
+	},
+	func(e *driver.Entry) { e.RunID += "x" },
+	func(e *driver.Entry) { e.RunID = strings.ToUpper(e.RunID) },
+	func(e *driver.Entry) { e.Subjects = e.Subjects[:1] },
+	func(e *driver.Entry) { e.Subjects = slices.Sorted(slices.Values(append(e.Subjects, "a"))) },
+	func(e *driver.Entry) { e.Sources = nil },
+	func(e *driver.Entry) { e.Sources = slices.Sorted(slices.Values(e.Sources)) },
+	func(e *driver.Entry) { e.Sources = e.Sources[1:] },
 }
 
 // another is an entry under the same id that is another one.
 func (p *plan) another(id string) driver.Entry {
 	e := p.member(id)
-	e.Content += " changed"
+	entryChanges[p.variant%len(entryChanges)](&e)
+	p.variant++
 	return e
 }
 
@@ -164,6 +209,18 @@ var entryMoves = []move{
 		p.retires(m, "a", driver.Merged, "c")
 		p.tryApply(p.Tenant, *m)
 		*m = driver.Mutation{Restore: located(p.Scope, p.id("a"))}
+	}),
+	mutation("supersede b by c, and delete it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "b", driver.Superseded, "c")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{}
+		p.deletes("b")
+	}),
+	mutation("merge a with c, and put it again", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "a", driver.Merged, "c")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{}
+		p.puts(p.member("a"))
 	}),
 	mutation("restore a", func(p *plan, m *driver.Mutation) { p.restores(m, "a") }),
 	mutation("restore b", func(p *plan, m *driver.Mutation) { p.restores(m, "b") }),
@@ -240,6 +297,10 @@ var documentMoves = []move{
 		p.queues(m, "run-1", "one")
 		p.queues(m, "run-2", "one")
 	}),
+	mutation("keep an event", func(p *plan, m *driver.Mutation) {
+		p.queues(m, "run-1", "kept")
+		m.Keep = p.kept != nil
+	}),
 	{"deliver the event", func(p *plan) { p.deliver("run-1", "one") }},
 	{"deliver one of the others, and what never was", func(p *plan) {
 		p.deliver("run-2", "one")
@@ -291,6 +352,9 @@ func (w *world) movesOfAll() (moves []move) {
 	if w.level != LevelAdapter && w.tenants != nil {
 		moves = append(moves, dropMove)
 	}
+	if w.level != LevelAdapter && w.kept != nil {
+		moves = append(moves, move{"purge what is kept", func(p *plan) { p.purgeEvents(p.now) }})
+	}
 	return moves
 }
 
@@ -337,7 +401,7 @@ func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.steps = nil
 	w.mu.Unlock()
 	w.now, w.ref, w.held, w.lent = epoch, newReference(), nil, false
-	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref")}
+	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref"), variant: i}
 	for _, id := range []string{"a", "b", "c"} {
 		w.put(p.Scope, p.member(id))
 	}
@@ -393,7 +457,21 @@ var partsOfOne = []struct {
 	{"c is heir of a", func(p *plan, m *driver.Mutation) { p.heir(m, "c", "a") }},
 	{"b is heir of nothing", func(p *plan, m *driver.Mutation) { p.heir(m, "b") }},
 	{"queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }},
+	{"a of another ref lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.beside(), p.id("a"))...) }},
+	{"restore b of another ref", func(p *plan, m *driver.Mutation) { m.Restore = append(m.Restore, located(p.beside(), p.id("b"))...) }},
+	{"put a in another ref", func(p *plan, m *driver.Mutation) {
+		if !p.ref.tenant(p.Tenant).purged[place{p.beside().Ref, p.id("a")}] {
+			m.Put = append(m.Put, driver.Placed{Scope: p.beside(), Entry: p.member("a")})
+		}
+	}},
+	{"an event that is invalid", func(p *plan, m *driver.Mutation) {
+		p.queues(m, "run-1", "invalid")
+		m.Events[len(m.Events)-1].Payload = events.MemoryWritten{MemoryRef: "ref"}
+	}},
 }
+
+// beside is another ref of the tenant.
+func (p *plan) beside() driver.Scope { return at(p.Tenant, p.Ref+" beside") }
 
 // statesOfOne bring the entry "a", or "b", into each of its states.
 var statesOfOne = []struct {
@@ -446,12 +524,19 @@ func (w *world) limit(tenant string, m *driver.Mutation, n int) {
 }
 
 // sweepParts applies all mutations of one and of two parts, in either order of two of the
-// same kind, to the entries in each of their states.
+// same kind, to the entries in each of their states. With -short chance chooses one order of two.
 func sweepParts(w *world) {
 	n, states := len(partsOfOne), len(statesOfOne)
 	tries := w.size(1, states, states*states) // of each pair of parts
 	for i := range n * n * tries {
-		one, other := partsOfOne[i/tries/n], partsOfOne[i/tries%n]
+		first, second := i/tries/n, i/tries%n
+		if w.config.short && first > second {
+			continue
+		}
+		if w.config.short && w.rng.IntN(2) == 0 {
+			first, second = second, first
+		}
+		one, other := partsOfOne[first], partsOfOne[second]
 		a := i % states // each state of each entry as often
 		b := (a*5 + i/states) % states
 		ofA, ofB := statesOfOne[a], statesOfOne[b]

@@ -25,10 +25,9 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	view   driver.Version // of cases that hold one
-	ref    *reference     // what the store must agree with; nil if nobody can tell
-	held   []heldVersion  // the versions that the store gave
-	lent   bool           // all that waits was read at once: what was handed out may be hidden
+	ref    *reference    // what the store must agree with; nil if nobody can tell
+	held   []heldVersion // the versions that the store gave
+	lent   bool          // all that waits was read at once: what was handed out may be hidden
 
 	absence string          // the text of the error of an absent entry
 	asked   map[string]bool // the subjects by which an audit has read a tenant's history
