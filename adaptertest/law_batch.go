@@ -52,6 +52,11 @@ var failingParts = []struct {
 	{"document", "a document is not as a swap expects it", func(w *world, m *driver.Mutation) {
 		m.Documents = append(m.Documents, driver.DocumentSwap{Document: note(home, "note", "new")})
 	}},
+	{"event", "an event of another payload waits under the id of one that it announces", func(w *world, m *driver.Mutation) {
+		other := w.event("run-1", "waiting")
+		other.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "another"}
+		m.Events = append(m.Events, other)
+	}},
 }
 
 // failInTheMiddle applies a mutation with something of every kind, in several
@@ -62,6 +67,7 @@ func failInTheMiddle(w *world, part func(w *world, m *driver.Mutation)) {
 	w.puts(sales, "a")
 	w.delete(home, "deleted", true)
 	w.apply(retired(retire(home, "c", driver.Merged, "b")))
+	w.apply(driver.Mutation{Events: []events.Record{w.event("run-1", "waiting")}})
 	old := w.set(note(home, "note", "old"))
 	m := driver.Mutation{
 		Live:    located(home, "a"),
@@ -81,7 +87,7 @@ func failInTheMiddle(w *world, part func(w *world, m *driver.Mutation)) {
 	w.purged(home, "new")
 	w.holds(old)
 	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/note/note")
-	w.waiting(home.Tenant, "run-1")
+	w.waiting(home.Tenant, "run-1", "waiting")
 }
 
 func wholeBatch(w *world) {

@@ -457,6 +457,10 @@ var partsOfOne = []struct {
 	{"c is heir of a", func(p *plan, m *driver.Mutation) { p.heir(m, "c", "a") }},
 	{"b is heir of nothing", func(p *plan, m *driver.Mutation) { p.heir(m, "b") }},
 	{"queue an event", func(p *plan, m *driver.Mutation) { p.queues(m, "run-1", "one") }},
+	{"queue another event of its id", func(p *plan, m *driver.Mutation) {
+		p.queues(m, "run-1", "one")
+		m.Events[len(m.Events)-1].Payload = events.MemoryWritten{MemoryRef: p.Ref, MemoryID: "another"}
+	}},
 	{"a of another ref lives", func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, located(p.beside(), p.id("a"))...) }},
 	{"restore b of another ref", func(p *plan, m *driver.Mutation) { m.Restore = append(m.Restore, located(p.beside(), p.id("b"))...) }},
 	{"put a in another ref", func(p *plan, m *driver.Mutation) {
