@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"slices"
@@ -87,14 +88,19 @@ func (r *Report) Certificate() (text, data string) {
 
 // whole reports whether all cases ran.
 func (r *Report) whole() bool {
-	ran, all := 0, 0
+	ran, all := r.cases()
+	return ran >= all
+}
+
+// cases counts the cases that ran, and all there are.
+func (r *Report) cases() (ran, all int) {
 	for _, l := range r.Laws {
 		ran += len(l.Cases)
 	}
 	for _, l := range laws() {
 		all += len(l.cases)
 	}
-	return ran >= all
+	return ran, all
 }
 
 // certify compares the certificate of a whole run with the files at path, or writes them.
@@ -107,7 +113,11 @@ func (r *Report) certify(path string) error {
 			}
 			continue
 		}
-		if kept, err := os.ReadFile(form.file); err != nil || string(kept) != form.want {
+		kept, err := os.ReadFile(form.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return errors.New(form.file + " is not there yet: write it by the same test with AGENTMEMORY_CERTIFY=1")
+		}
+		if err != nil || string(kept) != form.want {
 			return errors.New(form.file + " is not the certificate of this run: look at what has changed, and write it by the same test with AGENTMEMORY_CERTIFY=1")
 		}
 	}

@@ -43,7 +43,7 @@ func TestT5_ACertificateSaysWhatWasNotTried(t *testing.T) {
 func TestT5_ACertificateIsWhatTheStoreProducesNow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "certificate")
 	t.Setenv("AGENTMEMORY_CERTIFY", "")
-	require.ErrorContains(t, wholeRun().certify(path), "certificate.txt is not the certificate of this run")
+	require.ErrorContains(t, wholeRun().certify(path), "certificate.txt is not there yet")
 
 	part := wholeRun()
 	require.True(t, part.whole())

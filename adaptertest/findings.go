@@ -103,7 +103,7 @@ func (cfg Config) look(ctx context.Context) (found *findings, err error) {
 	case errors.Is(err, driver.ErrNotProvided):
 		found.offer(Shared, false, "only one process at a time can have its data open")
 	default:
-		return nil, fmt.Errorf("adaptertest: Config.Reopen failed: %w", err)
+		return nil, fmt.Errorf("adaptertest: Config.Reopen failed while the store was open (return driver.ErrNotProvided if only one process at a time can have its data open): %w", err)
 	}
 	return found, nil
 }

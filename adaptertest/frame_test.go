@@ -152,9 +152,8 @@ func TestTheReportSaysWhatIsKnownOfDurability(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, report.OK(), report)
 		require.Equal(t, want, report.Durability)
-		require.Contains(t, report.Summary(), string(want))
 		require.NotContains(t, report.Summary(), "\n")
-		require.Contains(t, report.Summary(), "agentmemory (devel): step ")
+		require.Regexp(t, `^agentmemory \(devel\): \d+ of \d+ cases ran, which judge neither`, report.Summary())
 	}
 }
 

@@ -130,6 +130,10 @@ func (r *Report) Summary() string {
 			cases[c.Status]++
 		}
 	}
+	if ran, all := r.cases(); ran < all {
+		return fmt.Sprintf("agentmemory %s: %d of %d cases ran, which judge neither the step nor the durability; %d laws broken",
+			r.Version, ran, all, laws[Broken])
+	}
 	return fmt.Sprintf("agentmemory %s: step %s; %d laws proven by %d cases, %d broken, %d not offered; %s",
 		r.Version, r.Level, laws[Proven], cases[Proven], laws[Broken], laws[NotOffered], r.Durability)
 }
@@ -138,7 +142,10 @@ func (r *Report) Summary() string {
 // offered, the remarks, and then the failures, each cause once.
 func (r *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nlevel: %s\ndurability: %s\n", r.Summary(), r.Level, r.Durability)
+	fmt.Fprintln(&b, r.Summary())
+	if r.whole() {
+		fmt.Fprintf(&b, "level: %s\ndurability: %s\n", r.Level, r.Durability)
+	}
 	for _, l := range r.Laws {
 		count := map[Status]int{}
 		for _, c := range l.Cases {
