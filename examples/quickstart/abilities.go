@@ -34,7 +34,7 @@ func (s *story) abilities(context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.say("   %-22s %-5s %-32s %s", "ability", "", "by", "seen on screen")
+	s.say("   %-22s %-5s %-32s %s", "ability", "", "by", "see screen")
 	for _, d := range capability.Dimensions() {
 		status := model.Status(d)
 		if !status.Satisfied {
@@ -55,7 +55,7 @@ func (s *story) abilities(context.Context) error {
 		return errors.New("the host could claim what it has not")
 	}
 	s.say("")
-	s.row("without two passes", "(those of screen 3) it would say: %s no, %s", lost.Name, lost.Why)
-	s.row("if it claimed", "to take notes of 10 MB, that would be refused: %s", refused.Missing)
+	s.row("without screen 3", "(its Consolidator and Runner): %s no, %s", lost.Name, lost.Why)
+	s.row("a claim", "of notes of 10 MB is an error: %s", refused.Missing)
 	return nil
 }

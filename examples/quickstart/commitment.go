@@ -44,8 +44,8 @@ func (s *story) commitment(ctx context.Context) (err error) {
 		return err
 	}
 	s.row("memory has", "%s", quote(hits[0].Entry.Content))
-	s.row("the host arms it for", "%s; a model can read the day from the note", monday.Format("Monday, 2 January 15:04"))
-	s.row("two processes", "(here two banks, each with the store open) look for what is due")
+	s.row("armed by the host", "for %s (a model can read the day from the note)", monday.Format("Monday, 2 January 15:04"))
+	s.row("two workers", "(two banks, each with a store of its own over the file) poll for what is due")
 
 	other, err := s.boot(ctx) // a second process, over the same store
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *story) commitment(ctx context.Context) (err error) {
 		if err := fiveRounds(ctx, s.host, other); err != nil {
 			return err
 		}
-		s.row(at.Format("Mon 15:04:05"), "each looks five times, both at once; runs started so far: %d", len(s.queue.started))
+		s.row(at.Format("Mon 15:04:05"), "each polls five times, both at once; runs started so far: %d", len(s.queue.started))
 	}
 	if len(s.queue.started) != 1 {
 		return fmt.Errorf("%d runs were started", len(s.queue.started))

@@ -26,7 +26,7 @@ func (s *story) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.row("acme has", "%d notes of Lena, and %d that was made of hers and others, the summary", len(hers)-2, derived)
+	s.row("acme has", "%d notes of Lena, and %d derived from hers and others', the summary", len(hers)-2, derived)
 	live, err := s.host.bank.Reader(acme).List(ctx, ref, all)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (s *story) forget(ctx context.Context) error {
 	if len(left) != len(live)-len(done.Erased) {
 		return fmt.Errorf("%d notes were erased, and of %d there are %d", len(done.Erased), len(live), len(left))
 	}
-	s.row("forgotten", "these %d, now and in every past; the other %d are as before", len(done.Erased), len(left))
+	s.row("Forget", "erases these %d, now and in every past; the other %d are as before", len(done.Erased), len(left))
 	hits, err := s.host.bank.Search(ctx, acme, ref, memory.Search{Text: "When does Lena's print shop move?", Rank: "lexical"})
 	if err != nil {
 		return err

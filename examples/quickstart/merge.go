@@ -49,7 +49,7 @@ func (s *story) consolidate(ctx context.Context, job *memory.Job) error {
 	if done.Merged == 0 || done.Superseded == 0 {
 		return errors.New("nothing was merged or replaced")
 	}
-	s.row("", "(the agent tagged both notes slot:kestrel/plan)")
+	s.row("", "(the agent gave both the tag slot:kestrel/plan)")
 	s.row("in all", "%d notes before, the two of screen 1 among them, and %d after", done.InputCount, done.OutputCount)
 	return nil
 }
@@ -68,7 +68,7 @@ func (s *story) distill(ctx context.Context, job *memory.Job) error {
 	if done.TokensUsed > done.Budget {
 		return errors.New("the summary is over the budget")
 	}
-	s.row("condensed", "%d notes into one of %d lines; reading and writing took %d of %d tokens",
-		done.Sources, strings.Count(done.Output.Content, "\n")+1, done.TokensUsed, done.Budget)
+	s.row("condensed", "%d notes into a summary of %d lines beside them, by picking lines; a model", done.Sources, strings.Count(done.Output.Content, "\n")+1)
+	s.row("", "may write it. Reading and writing took %d of %d tokens", done.TokensUsed, done.Budget)
 	return nil
 }

@@ -41,8 +41,8 @@ func (s *story) questions(ctx context.Context) error {
 	s.row("another asks", second)
 	s.row("found by words", "%d notes", len(byWords))
 	s.row("found by meaning", "%s", quote(byMeaning[0].Entry.Content))
-	s.row("", "because it is nearest: similarity %.2f of 1, and %.2f for the next note", byMeaning[0].Similarity, byMeaning[1].Similarity)
-	s.row("the model", `is a toy of %d words: it has "angry" and "livid" alike because model.go`, toy{}.known())
-	s.row("", "says so. Yours takes its place, with the same two methods, Model and Embed.")
+	s.row("", "the nearest: similarity %.2f, where 1 is the same; the next note has %.2f", byMeaning[0].Similarity, byMeaning[1].Similarity)
+	s.row("the model", `is a toy of %d words: model.go says that "angry" and "livid" are alike.`, toy{}.known())
+	s.row("", "Put your embedding model in its place: it needs the methods Model and Embed.")
 	return nil
 }

@@ -35,7 +35,7 @@ func (s *story) restart(ctx context.Context) error {
 	if err := run.Abort(ctx); err != nil { // without a terminal event: it is not over
 		return err
 	}
-	s.row("the run is suspended", "the host keeps a token of %d bytes, by which it can go on", len(token))
+	s.row("it is suspended", "the host keeps %d bytes, a token by which the run can go on", len(token))
 	if err := s.host.close(); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (s *story) restart(ctx context.Context) error {
 		if !reflect.DeepEqual(resumed, after) {
 			return errors.New("the resumed run sees other notes")
 		}
-		s.row("the run is resumed", "and lists the same %d notes", len(resumed))
+		s.row("it is resumed", "and lists the same %d notes", len(resumed))
 		s.triage, err = run.Token(ctx)
 		return err
 	})
@@ -118,8 +118,8 @@ func (s *story) replay(ctx context.Context, recorded *memory.Replay, before, aft
 	if !reflect.DeepEqual(first, before) || !reflect.DeepEqual(then, after) || !reflect.DeepEqual(still, live) {
 		return errors.New("the replay is not what the run was")
 	}
-	s.row("a day later", "it is replayed from its events: it lists the same %d notes, writes, and", len(first))
-	s.row("", "lists the same %d (ids, texts and times are compared)", len(then))
-	s.row("memory", "has %d notes before the replay, and the same %d after it", len(live), len(still))
+	s.row("a day later", "it is replayed from the log of its writes: it lists the same %d notes,", len(first))
+	s.row("", "repeats its write without storing it, and lists the same %d", len(then))
+	s.row("memory", "has %d notes before the replay, and the same %d after it (all is compared)", len(live), len(still))
 	return nil
 }

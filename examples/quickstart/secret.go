@@ -31,7 +31,7 @@ func (s *story) secret(ctx context.Context) error {
 			s.row("the agent writes", "%q", text)
 			s.row("memory has", "%q", stored.Content)
 		}
-		s.row("", "(the second key was not registered: its form, that of GitHub, gave it away)")
+		s.row("", "(the second key was not registered: it was recognised as a GitHub token)")
 		return nil
 	})
 	if err != nil {

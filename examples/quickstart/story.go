@@ -46,18 +46,18 @@ var screens = []screen{
 		"both notes are kept, and neither key is in the files", "secret.go: redact.New, SecretRegistry.Register, Run.Put", (*story).secret},
 	{"Two questions", "a question finds notes by the words they share with it, and with a model by meaning",
 		"the second answer has no word of its question, and the model found it", "questions.go, model.go: recall.New, Bank.Search", (*story).questions},
-	{"Notes that repeat", "what is said twice becomes one note, and a new fact replaces the old one",
+	{"Notes that repeat", "what is said twice becomes one note; of notes with one slot tag the newest stays",
 		"one note of each pair is left, and a summary is made within a budget of tokens", "merge.go: Consolidator.Run, Runner.Distill", (*story).merge},
 	{"A restart", "a run sees memory as it was when it began, also after a restart, and in a replay",
-		"neither the resumed run nor its replay saw what others did, and the replay wrote nothing", "restart.go: Bank.Start, Run.Token, RunConfig", (*story).restart},
-	{"What another tenant sees", "globex, another company on the same host, cannot tell what acme has",
-		"globex was told the same about what is acme's and about what never was", "tenants.go: Bank.Reader, Bank.Search, Bank.AsOf", (*story).tenants},
-	{"A commitment", "what was promised for Monday starts one run, although two processes look for it",
+		"neither the resumed run nor its replay saw what others did, and the replay stored nothing", "restart.go: Bank.Start, Run.Token, RunConfig", (*story).restart},
+	{"What another tenant sees", "globex, another company on the same host, reads nothing of acme's",
+		"globex gets the same answers for acme's data as for data that never existed", "tenants.go: Bank.Reader, Bank.Search, Bank.AsOf", (*story).tenants},
+	{"A commitment", "a promise due on Monday starts exactly one run, even if two workers poll for it",
 		"one run was started, on Monday, and with the note that says why", "commitment.go: commitment.New, Engine.Arm, Bank.Maintain", (*story).commitment},
-	{"A forgotten customer", "one call erases Lena: her notes, what was made of them, their bytes on the disk",
+	{"A forgotten customer", "one call erases Lena: her notes, what was derived from them, their bytes on the disk",
 		"nothing of her is left, the notes of others are, and a past with her in it is refused", "forget.go: Bank.Export, Bank.Forget, Bank.AsOf", (*story).forget},
-	{"What this host may claim", "it has all eight abilities that the OpenWOP protocol names, and can claim no others",
-		"what a host says of its memory is derived from what it has", "abilities.go: capability.Derive", (*story).abilities},
+	{"What this host may claim", "what a host says of its memory in the OpenWOP protocol is computed, not written by hand",
+		"the host may claim all eight abilities of the protocol, and no more than it has", "abilities.go: capability.Derive", (*story).abilities},
 }
 
 // tell loads the notes and shows the screens.
@@ -126,8 +126,8 @@ func (s *story) load(ctx context.Context) error {
 		return err
 	}
 	s.say("This is agentmemory, memory for AI agents in Go, at work for a support agent of the company acme.")
-	s.say("The agent has %d notes about customers, and works in runs, one for each task. The program is the", len(story))
-	s.say("host: it starts the runs. Its clock is made up, so that days pass in no time.")
+	s.say("acme is a tenant. A run is one task of the agent; the program, its host, starts runs and gives them")
+	s.say("memory through a bank. There are %d notes about customers. Dates are simulated, times to run are not.", len(story))
 	if len(s.own) > 0 {
 		s.say("Beside them stand %d of yours; in %d of these a secret was redacted.", len(s.own), redacted)
 	}

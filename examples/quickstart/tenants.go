@@ -41,8 +41,8 @@ func (s *story) tenants(ctx context.Context) error {
 	s.row("globex lists", "%d note in %q: %q", len(own), ref, own[0].Content)
 	s.row("globex asks", "When does Daniel get his refund? %d notes", len(hits))
 	s.row("by an id", "of a note of acme: %s", memory.CodeOf(foreign))
-	s.row("", "that never was: %s", memory.CodeOf(unknown))
-	s.row("by a token", "of the run of screen 4: %s", memory.CodeOf(stolen))
-	s.row("", "that never was: %s", memory.CodeOf(madeUp))
+	s.row("", "of a note that never existed: %s", memory.CodeOf(unknown))
+	s.row("by a token", "of acme's run of screen 4: %s", memory.CodeOf(stolen))
+	s.row("", "that never existed: %s", memory.CodeOf(madeUp))
 	return nil
 }
