@@ -65,17 +65,17 @@ func (s *scratchFiles) reopened(ctx context.Context, a driver.Adapter) (driver.A
 
 // crashed opens a copy of what a killed process leaves: the file and its log.
 func (s *scratchFiles) crashed(ctx context.Context, a driver.Adapter) (driver.Adapter, error) {
-	path := a.(*scratchFile).path
+	path, killed := a.(*scratchFile).path, filepath.Join(s.dir, "killed-"+rand.Text())
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix)
 		if err == nil {
-			err = os.WriteFile(path+"-killed"+suffix, data, 0o600)
+			err = os.WriteFile(killed+suffix, data, 0o600)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
-	return s.open(ctx, path+"-killed")
+	return s.open(ctx, killed)
 }
 
 // scratchDatabases are databases of the server that a DSN names. Its own database is only used to

@@ -60,7 +60,7 @@ func databases(t *testing.T) func(context.Context) (database, error) {
 
 // left opens a copy of what a process that is killed leaves: the file and its log.
 func (d database) left(ctx context.Context) (database, error) {
-	killed := database{path: d.path + "-killed"}
+	killed := database{path: filepath.Join(filepath.Dir(d.path), "killed-"+rand.Text())}
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(d.path + suffix)
 		if err == nil {
