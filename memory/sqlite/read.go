@@ -9,7 +9,7 @@ import (
 // list. What was live at a version is live still, or has died since: the latter is a range of
 // another one, and is sorted. Ids are looked up one by one, and sorted.
 const (
-	asked   = ` AND e.expires > ?3 AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND instr(x.head, ?9)`
+	asked   = ` AND e.expires > ?3 AND (e.created, e.id) < (?4, ?5) AND e.created >= ?6 AND coalesce(instr(x.head, ?9), 1)`
 	inOrder = ` ORDER BY e.created DESC, e.id DESC LIMIT ?7 + 0`
 	shown   = ` AND (e.born <= ?8 OR EXISTS (SELECT 1 FROM json_each(e.former) f WHERE f.value ->> 0 <= ?8 AND ?8 < f.value ->> 1))`
 
@@ -26,7 +26,8 @@ const (
 )
 
 // listOf returns the statement that reads what l asks for, apart from tags and the subject: of these
-// it looks for the bytes of one in the head, so that few rows are read that do not match.
+// it looks for the bytes of one in the head, so that few rows are read that do not match. A row
+// without a head is read, and found damaged.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	texts, names := [2]string{listLive, listAt}, l.Ref
 	if len(l.IDs) > 0 {
