@@ -36,7 +36,7 @@ func playWell(t *testing.T, stdin string, args ...string) string {
 var update = flag.Bool("update", false, "write testdata/screens.txt anew")
 
 // varying is what differs between two starts.
-var varying = regexp.MustCompile(`; \d+ ms\)`)
+var varying = regexp.MustCompile(`; it took \d+ ms\)`)
 
 // The screens are the same at each start, also in a file that an earlier one has left, and fit
 // a terminal.
