@@ -513,8 +513,10 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 		{"uses a revision twice", "revision of a document went back", func(b *brokenStore) {
 			b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 				made, err := b.Store.Apply(ctx, tenant, m)
-				for i := range made.Revs {
-					made.Revs[i] = min(made.Revs[i], 1)
+				for i := range made.Revs { // of a document that was there
+					if x := &m.Documents[i]; x.Act == driver.Set && x.Rev != 0 {
+						made.Revs[i] = x.Rev
+					}
 				}
 				return made, err
 			}
