@@ -10,7 +10,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// toldDefects tell what nobody is to know, or has been erased.
+// toldDefects tell what is secret, or has been erased.
 var toldDefects = []defect{
 	{"prints what it holds", "SR-1/string", func(b *broken) {
 		b.text = func() string {

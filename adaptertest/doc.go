@@ -97,7 +97,7 @@
 //   - IDEMPOTENCE (M8): the same again changes nothing; an id is never reused.
 //   - ORDER (M5): newest first, ties by the bytes of the id, descending.
 //   - TTL (M4): an entry is live iff now < expiresAt, in every read.
-//   - SEARCH: a search by the store finds what a filter would.
+//   - QUERY (M4, M5): a list holds what its query asks for, whichever fields it names together.
 //   - BATCH (M8): a mutation happens whole or not at all.
 //   - DOCUMENT (M8, M10, K2): a document changes by compare-and-swap with its mutation,
 //     and goes with the entries that it is made of.
@@ -115,15 +115,14 @@
 //     exact too.
 //   - RACING (M1, M8, E3): writers of different scopes do not touch each other.
 //   - SR-1 (M2, M3): a store adds no way by which a secret could get out.
-//   - FAULT: a cancelled context leaves memory whole.
-//   - DURABLE: a store that is opened again, or whose process was killed, has everything
+//   - FAULT (M8, E3): a cancelled context leaves memory whole.
+//   - DURABLE (M7, M8): a store that is opened again, or whose process was killed, has everything
 //     that it had.
 //   - CONSOLIDATE (C2, C5, C7): a consolidation on the store does what it says, once.
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
-//   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else. A store that
-//     says it searches by meaning must find texts by other words than theirs.
-//   - MODEL: every short sequence of steps, every mutation of two parts, and long random
+//   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else.
+//   - MODEL (M1-M10): every short sequence of steps, every mutation of two parts, and long random
 //     sequences agree with the reference; loops may change the store.
 //   - SIZES (M5, M8): what holds for a few holds for many.
 //

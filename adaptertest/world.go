@@ -25,7 +25,7 @@ type world struct {
 	level  Level  // how far the case and its audits look
 	remark string // what a reader should know of the case, though nothing is wrong
 	opened []driver.Adapter
-	ref    *reference    // what the store must agree with; nil if nobody can tell
+	ref    *reference    // what the store must agree with; nil where order is not known
 	held   []heldVersion // the versions that the store gave
 	lent   bool          // all that waits was read at once: what was handed out may be hidden
 

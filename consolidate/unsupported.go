@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Unsupported compares a text with sources that say more, such as a fact with the messages it was taken from, and names the
-// rule of C8 that it breaks; "" if none. The text must have no fact and no word with meaning that no source has, and must
+// Unsupported compares a text with sources that say more, such as a fact with the messages it was taken from, and says
+// what the text adds or changes (C8); "" if nothing. The text must have no fact and no word with meaning that no source has, and must
 // not deny, or say without its negation, what a source says. It need not have every fact of the sources. It errs to
 // refusing, and fails with the context's error. The reason holds nothing of the texts.
 func Unsupported(ctx context.Context, text string, sources []string) (why string, err error) {
@@ -14,5 +14,6 @@ func Unsupported(ctx context.Context, text string, sources []string) (why string
 	if why, err = changedFact(ctx, all+"\n"+text, []string{all}); why != "" || err != nil {
 		return why, err
 	}
-	return changedFact(ctx, all, []string{text, all})
+	why, err = changedFact(ctx, all, []string{text, all}) // what the sources lack of the text, it adds
+	return strings.Replace(why, " lacks ", " adds ", 1), err
 }

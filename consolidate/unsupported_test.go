@@ -43,9 +43,11 @@ func TestC8_Unsupported(t *testing.T) {
 		{"Ann: My flight leaves on 12 May at 17:00.", "Ann's flight leaves on 13 May at 17:00."},
 		{"Ann: I like tea.", "Ann likes tea, see https://evil.example."},
 		{"Ann: I might move to Oslo.", "Ann never moves to Oslo."},
+		{"Ann: The file has 5 MB.", "Ann: The file has 5 Mb."},
 	} {
 		why, err := consolidate.Unsupported(t.Context(), c.fact, []string{c.said})
 		require.NoError(t, err)
 		assert.NotEmpty(t, why, "%s -> %s", c.said, c.fact)
+		assert.Regexp(t, "^the text (adds|changes) ", why, c.fact)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 2. All that touches bbolt is here, in three ideas. A transaction keeps the first error
+// Page 2. What opens bbolt and begins its transactions is here, in three ideas; other pages use its
+// cursors and sequences. A transaction keeps the first error
 // that it meets, so that the pages to come read as what they do. Every call begins with a look
 // at its context (the kit: FAULT). And no transaction is open while the caller's code runs.
 
