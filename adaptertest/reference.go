@@ -176,7 +176,7 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 		t.version++
 	}
 	had := r.used(tenant, m)
-	if !c.commit(m) || r.taken(m) {
+	if !c.commit(m) {
 		err = driver.ErrConflict
 	} else {
 		queued := int64(len(m.Events))
@@ -184,6 +184,9 @@ func (r *reference) apply(tenant string, m *driver.Mutation, revs []int64, singl
 			queued = 0 // what is kept does not wait
 		}
 		err = beyond(m.Limits, had, r.used(tenant, m), queued)
+	}
+	if err == nil && r.taken(m) {
+		err = driver.ErrConflict
 	}
 	if err != nil {
 		for _, undo := range slices.Backward(c.undo) {

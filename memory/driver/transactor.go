@@ -17,11 +17,11 @@ import (
 type Transactor interface {
 	Adapter
 
-	// Apply commits m for the tenant. If a condition of m does not hold it returns
-	// [ErrConflict], if m goes beyond its limits [ErrStorageLimit] or [ErrBacklog], see
-	// [Stored.Plan], and for a mutation that could never be committed, see
-	// [Mutation.Validate], [ErrValidation]: in all these cases nothing happened. After any
-	// other error the outcome may be unknown.
+	// Apply commits m for the tenant. For a mutation that could never be committed, see
+	// [Mutation.Validate], it returns [ErrValidation]; else, if a condition of m does not hold
+	// [ErrConflict], and if m goes beyond its limits [ErrStorageLimit] or [ErrBacklog], see
+	// [Stored.Plan]; else, if the id of one of its events has another payload, [ErrConflict].
+	// In all these cases nothing happened. After any other error the outcome may be unknown.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
 
 	// Lookup returns the records of those ids that the scope holds, in every
