@@ -27,7 +27,8 @@ type index struct {
 
 	vectors    map[string]vector // by the id of the entry, which the index may not have
 	dimensions int               // of the vectors, if there are any
-	batches    int               // of vectors that the index has
+	waiting    map[string]words  // other words of entries that the index does not have, by their ids
+	batches    map[string]int    // that the index has of a kind of document that a model makes
 
 	last *snapshot // of the newest view, at some instant
 }
@@ -39,6 +40,8 @@ type doc struct {
 	expires int64 // milliseconds; 0 for never
 	live    bool  // the newest view shows it, unless it has expired
 	merged  int32 // how many entries a merge made it of
+
+	otherwise int64 // since when its other words count in views; 0 without any
 }
 
 // posting is how much of a term an entry has.
@@ -62,7 +65,7 @@ const (
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}}
+	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}, waiting: map[string]words{}, batches: map[string]int{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -75,17 +78,11 @@ func (x *index) add(e *memory.Entry) uint32 {
 	if !e.Compacted() {
 		d.merged = int32(len(e.Sources))
 	}
-	count, length := map[string]float32{}, float32(0)
-	for t := range text.Terms(e.Content) {
-		count[t]++
-		length++
-	}
+	count := map[string]float32{}
+	length := countTerms(count, "", e.Content, 1)
 	for _, tag := range e.Tags {
 		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
-		for t := range text.Terms(tag) {
-			count[t] += tagWeight
-			length++
-		}
+		length += countTerms(count, "", tag, tagWeight)
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
@@ -95,9 +92,30 @@ func (x *index) add(e *memory.Entry) uint32 {
 			}
 		}
 	}
-	for t := range text.Terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
-		count[datePrefix+t] = 0
+	countTerms(count, datePrefix, e.CreatedAt.UTC().Format("Monday 2 January 2006"), 0)
+	x.post(n, count)
+	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	if x.last != nil {
+		x.last.shown = append(x.last.shown, false)
 	}
+	x.number[d.id] = n
+	x.bytes += perDoc
+	x.addWords(d.id, x.waiting[d.id])
+	delete(x.waiting, d.id)
+	return n
+}
+
+// countTerms counts the terms of a text with a weight, and returns how many there are.
+func countTerms(count map[string]float32, prefix, s string, weight float32) (n float32) {
+	for t := range text.Terms(s) {
+		count[prefix+t] += weight
+		n++
+	}
+	return n
+}
+
+// post adds an entry to the postings of its terms.
+func (x *index) post(n uint32, count map[string]float32) {
 	for t, weight := range count {
 		list := x.postings(t)
 		if len(list) == 0 {
@@ -106,13 +124,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 		}
 		x.terms[t] = append(list, posting{n, weight})
 	}
-	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
-	if x.last != nil {
-		x.last.shown = append(x.last.shown, false)
-	}
-	x.number[d.id] = n
-	x.bytes += perDoc + int64(len(count))*perPosting
-	return n
+	x.bytes += int64(len(count)) * perPosting
 }
 
 // numberOf returns the number of an entry. Most questions of a process that has read an image need none.
@@ -163,6 +175,7 @@ func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
 		delete(x.vectors, id)
+		delete(x.waiting, id)
 		if n, known := x.numberOf(id); known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
