@@ -125,7 +125,7 @@
 //   - recall.go: the ranker, and how an answer is made. cache.go: the index of a ref, brought up
 //     to date. index.go: what is known of a ref, and what a view shows of it.
 //   - rank.go: ranking by words, which internal/text takes out of texts.
-//   - meaning.go: ranking by meaning. vector.go: vectors. words.go: other words. made.go: what models make,
-//     stored and read.
+//   - meaning.go: ranking by meaning. vector.go: vectors. made.go: what models make,
+//     vectors and other words, as it is stored and read.
 //   - upkeep.go: the rounds, and the pass in which models are asked. image.go: images.
 package recall

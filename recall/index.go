@@ -44,6 +44,12 @@ type doc struct {
 	otherwise int64 // since when its other words count in views; 0 without any
 }
 
+// words are other words for an entry that the index does not have.
+type words struct {
+	since int64
+	text  string
+}
+
 // posting is how much of a term an entry has.
 type posting struct {
 	doc    uint32
@@ -60,6 +66,9 @@ const (
 	namePrefix    = "\x03"
 	datePrefix    = "\x04"
 )
+
+// otherPrefix stands before a word among the other words for an entry.
+const otherPrefix = "\x05"
 
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
@@ -125,6 +134,19 @@ func (x *index) post(n uint32, count map[string]float32) {
 		x.terms[t] = append(list, posting{n, weight})
 	}
 	x.bytes += int64(len(count)) * perPosting
+}
+
+// addWords takes in other words for an entry, once, or keeps them until the index has the entry.
+func (x *index) addWords(id string, w words) {
+	n, known := x.numberOf(id)
+	if !known {
+		x.waiting[id] = w
+	} else if x.docs[n].otherwise == 0 {
+		count := map[string]float32{}
+		countTerms(count, otherPrefix, w.text, 1)
+		x.docs[n].otherwise = w.since
+		x.post(n, count)
+	}
 }
 
 // numberOf returns the number of an entry. Most questions of a process that has read an image need none.
@@ -262,4 +284,13 @@ func (s *snapshot) show(n uint32, is bool) {
 		s.n--
 		s.length -= float64(s.lengths[n])
 	}
+}
+
+// otherwise returns which entries have a word among their other words that the view knows.
+func (s *snapshot) otherwise(term string) []posting {
+	list := s.postings(otherPrefix + term)
+	if s.opened == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(p posting) bool { return !s.knows(s.docs[p.doc].otherwise) })
 }

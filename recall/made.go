@@ -6,9 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
@@ -21,6 +22,19 @@ const (
 	theExpander = "the expander"
 	theSource   = "the source of redactors"
 )
+
+// Expander is a model that says in other words what a text says, so that questions in those words find
+// it. It is the host's, and safe for concurrent use. A call that takes longer than
+// [memory.PluginTimeout] counts as failed.
+type Expander interface {
+	// Expand returns for each text, in their order, other words for what it says: sentences, questions
+	// that it answers, or single words. An empty one is none. One of more than
+	// [memory.DefaultMaxEntryBytes], or that is not UTF-8 or has U+0000, fails the call.
+	Expand(ctx context.Context, texts []string) ([]string, error)
+	// Model names the model with its version. Words of different names are never mixed. It
+	// is called once, in place.
+	Model() string
+}
 
 // maker makes a document of each entry by a model of the host: its vector, or its other words.
 type maker struct {
@@ -81,8 +95,7 @@ func (r *Ranker) plug(part, field string, name func() string, by func(model stri
 
 // askAll asks a model for one answer to each text.
 func askAll[T any](ctx context.Context, part string, texts []string, model func(context.Context, []string) ([]T, error)) ([]T, error) {
-	given := slices.Clone(texts)
-	answers, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) ([]T, error) { return model(ctx, given) })
+	answers, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) ([]T, error) { return model(ctx, texts) })
 	if err != nil {
 		return nil, hostcall.Failed(ctx, part, err, internal)
 	}
@@ -90,6 +103,23 @@ func askAll[T any](ctx context.Context, part string, texts []string, model func(
 		return nil, internal(part+" gave another number of answers than texts", nil)
 	}
 	return answers, nil
+}
+
+// words returns the maker of the other words of a model.
+func (r *Ranker) words(model string) maker {
+	return maker{
+		kind: wordsKind + mark(model), version: "words/1 " + model,
+		make: func(ctx context.Context, texts []string, _ *head) ([]string, error) {
+			said, err := askAll(ctx, theExpander, texts, r.cfg.Expander.Expand)
+			for _, s := range said {
+				if len(s) > memory.DefaultMaxEntryBytes || !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+					return nil, internal("the expander gave a text that is too long, is not UTF-8 or has U+0000", nil)
+				}
+			}
+			return said, err
+		},
+		load: func(x *index, id string, since int64, value string, _ head) { x.addWords(id, words{since, value}) },
+	}
 }
 
 // load reads what was made since the index read it last: batch by batch, or all at once if it has
