@@ -284,3 +284,20 @@ func TestK3_AStoreThatPanicsEndsTheTick(t *testing.T) {
 	h.clock.Advance(time.Hour)
 	require.Equal(t, 1, h.tick().Fired)
 }
+
+// A caller who gives up while the secrets are opened is told so, and nothing of secrets.
+func TestM2_ATickThatIsGivenUpSaysSo(t *testing.T) {
+	within, giveUp := context.WithCancel(ctx)
+	h := newHost(t, func(c *commitment.Config) {
+		c.Redactor = func(ctx context.Context, _ string) (memory.Redactor, error) {
+			giveUp()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	h.arm(h.note("call"), commitment.Arm{At: epoch.Add(time.Hour)})
+	h.clock.Advance(2 * time.Hour)
+	_, err := h.Tick(within)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, memory.ErrSecretLeakage)
+}
