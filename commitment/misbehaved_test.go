@@ -11,6 +11,8 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 type arms map[string][]commitment.Arm
@@ -253,4 +255,49 @@ func TestK3_WhatCannotBeCompletedIsGivenUp(t *testing.T) {
 	done, err := h.Tick(ctx)
 	require.NoError(t, err)
 	require.Zero(t, done)
+}
+
+// broken is a store whose mutations panic as long as it says so.
+type broken struct {
+	store
+	panics *atomic.Bool
+}
+
+func (s broken) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+	if s.panics.Load() {
+		panic("hunter2-hunter2")
+	}
+	return s.store.Apply(ctx, tenant, m)
+}
+
+// A panic of the store in a goroutine of a tick is an error that the caller of Tick gets.
+func TestK3_AStoreThatPanicsEndsTheTick(t *testing.T) {
+	var panics atomic.Bool
+	h := newHostOn(t, broken{inmem.New(), &panics})
+	h.arm(h.note("call"), commitment.Arm{At: epoch.Add(time.Hour)})
+	h.clock.Advance(2 * time.Hour)
+	panics.Store(true)
+	_, err := h.Tick(ctx)
+	require.ErrorIs(t, err, memory.ErrInternal)
+	require.EqualError(t, err, "commitment: the store panicked")
+	panics.Store(false)
+	h.clock.Advance(time.Hour)
+	require.Equal(t, 1, h.tick().Fired)
+}
+
+// A caller who gives up while the secrets are opened is told so, and nothing of secrets.
+func TestM2_ATickThatIsGivenUpSaysSo(t *testing.T) {
+	within, giveUp := context.WithCancel(ctx)
+	h := newHost(t, func(c *commitment.Config) {
+		c.Redactor = func(ctx context.Context, _ string) (memory.Redactor, error) {
+			giveUp()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	h.arm(h.note("call"), commitment.Arm{At: epoch.Add(time.Hour)})
+	h.clock.Advance(2 * time.Hour)
+	_, err := h.Tick(within)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, memory.ErrSecretLeakage)
 }

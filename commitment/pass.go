@@ -25,7 +25,7 @@ type pass struct {
 func (p *pass) open(ctx context.Context, tenant string) (memory.Redactor, error) {
 	const part = "the source of redactors"
 	secrets, err := hostcall.Call(ctx, part, memory.PluginTimeout, func(ctx context.Context) (memory.Redactor, error) { return p.cfg.Redactor(ctx, tenant) })
-	if hostcall.Misbehaved(err) {
+	if hostcall.Misbehaved(err) || err != nil && err == ctx.Err() {
 		return nil, hostcall.Failed(ctx, part, err, internal)
 	}
 	if secrets == nil || err != nil {

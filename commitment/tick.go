@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
@@ -167,9 +168,14 @@ func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) 
 	p.redactor = sync.OnceValues(func() (memory.Redactor, error) { return p.open(ctx, tenant) })
 	defer t.served() // also if a part of the host ends the goroutine
 	defer p.close(ctx)
-	for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
-		p.process(ctx, d)
-	}
+	const part = "the store" // a caller could not recover from its panic here
+	_, err := hostcall.Inline(part, func() (any, error) {
+		for d := t.next(ctx, tenant); d != nil; d = t.next(ctx, tenant) {
+			p.process(ctx, d)
+		}
+		return nil, nil
+	})
+	t.record(&t.err, hostcall.Failed(ctx, part, err, internal))
 }
 
 // served ends the work on a tenant.

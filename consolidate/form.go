@@ -23,7 +23,10 @@ func form(text string) string {
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t\r")
 		rest := strings.TrimLeft(line, " \t")
-		lines[i] = line[:len(line)-len(rest)] + strings.Join(strings.FieldsFunc(rest, isBlank), " ")
+		if strings.Contains(rest, "  ") || strings.Contains(rest, "\t") {
+			line = line[:len(line)-len(rest)] + strings.Join(strings.FieldsFunc(rest, isBlank), " ")
+		}
+		lines[i] = line
 	}
 	return withoutStop(strings.TrimRight(strings.Join(lines, "\n"), "\n"))
 }

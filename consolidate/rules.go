@@ -162,5 +162,8 @@ func labelKey(e *memory.Entry) string { return nameSet(e.Tags) + nameSet(e.Subje
 
 // nameSet writes a set of names so that no two sets are written alike.
 func nameSet(names []string) string {
+	if len(names) == 0 {
+		return "[]" // as below, and most entries have none
+	}
 	return fmt.Sprintf("%q", slices.Compact(slices.Sorted(slices.Values(names))))
 }

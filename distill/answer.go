@@ -79,9 +79,15 @@ func (p *pass) answer(ctx context.Context) (*summary, error) {
 		return nil, err
 	}
 	s.text, s.fallback, s.address = s.archive.Text(), s.archive.Fallback, DigestOf(s.doc.Value)
-	for i := range p.outputs {
-		if out := &p.outputs[i]; slices.Contains(s.doc.Of, out.ID) && out.Content == s.text {
-			s.existing = out
+	for _, id := range s.doc.Of {
+		i := slices.IndexFunc(p.outputs, func(e memory.Entry) bool { return e.ID == id })
+		if i >= 0 && p.outputs[i].Content == s.text {
+			s.existing = &p.outputs[i]
+		} else if i < 0 {
+			// If it is live, another pass has published it since this one read: the pass begins anew.
+			if _, err := p.job.Get(ctx, p.ref, id); !errors.Is(err, memory.ErrNotFound) {
+				return nil, cmp.Or(err, error(memory.ErrConflict))
+			}
 		}
 	}
 	return s, nil

@@ -229,3 +229,36 @@ func (v vault) Redact(s string) (string, error) {
 	return strings.ReplaceAll(s, v.value, "[REDACTED:door]"), nil
 }
 func (v vault) RedactDerived(s string) (string, error) { return v.Redact(s) }
+
+// meanwhile is the default summarizer, which at first does something else when it is asked for its version:
+// after a pass has read memory, and before it looks for its archive.
+type meanwhile struct {
+	distill.Extractive
+	do func()
+}
+
+func (m *meanwhile) Version() string {
+	if do := m.do; do != nil {
+		m.do = nil
+		do()
+	}
+	return m.Extractive.Version()
+}
+
+// A pass that reads memory before another publishes the same archive reports that one, and leaves its entry
+// the archive.
+func TestD2_APassThatReadBeforeAnotherPublishedReportsItsArchive(t *testing.T) {
+	h := newHost(t)
+	h.put(notes(3)...)
+	m := &meanwhile{}
+	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
+	var first distill.Result
+	m.do = func() { first = h.distill(r, distill.Options{}) }
+	second := h.distill(r, distill.Options{})
+	require.Len(t, h.outputs(), 1)
+	require.True(t, second.Existing)
+	require.Equal(t, first.Output.ID, second.Output.ID)
+	a, err := r.Open(ctx, h.job(), ref, first.Output.ID)
+	require.NoError(t, err)
+	require.Equal(t, first.Output.Content, a.Text())
+}

@@ -32,7 +32,7 @@ func (c *cached) lock(ctx context.Context) error {
 
 // bringTo brings an index up to date with the newest view. If that fails or the store panics, the index is
 // dropped. An index most of which the view does not show any more is made anew.
-func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model string) error {
+func (c *cached) bringTo(ctx context.Context, newest *memory.View, name string, makers []maker) error {
 	x := c.index
 	if x != nil && c.name == name {
 		return nil
@@ -45,10 +45,10 @@ func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model s
 	}
 	err := error(memory.ErrSnapshotUnavailable)
 	if x != nil && len(x.docs) < 2*c.built+1000 {
-		err = x.follow(ctx, c.name, newest, model)
+		err = x.follow(ctx, c.name, newest, makers)
 	}
 	if errors.Is(err, memory.ErrSnapshotUnavailable) {
-		if x, err = buildIndex(ctx, newest, model); err == nil {
+		if x, err = buildIndex(ctx, newest, makers); err == nil {
 			c.built, c.first = len(x.docs), newest
 		}
 	}
@@ -59,7 +59,7 @@ func (c *cached) bringTo(ctx context.Context, newest *memory.View, name, model s
 }
 
 // buildIndex indexes a view.
-func buildIndex(ctx context.Context, v *memory.View, model string) (*index, error) {
+func buildIndex(ctx context.Context, v *memory.View, makers []maker) (*index, error) {
 	x := newIndex(v.Scope())
 	for e, err := range v.Entries(ctx) {
 		if err != nil {
@@ -67,11 +67,11 @@ func buildIndex(ctx context.Context, v *memory.View, model string) (*index, erro
 		}
 		x.docs[x.add(&e)].live = true
 	}
-	return x, x.loadVectors(ctx, v, model)
+	return x, x.load(ctx, v, makers)
 }
 
 // follow takes in what has changed from the newest view of a name up to another.
-func (x *index) follow(ctx context.Context, name string, newest *memory.View, model string) error {
+func (x *index) follow(ctx context.Context, name string, newest *memory.View, makers []maker) error {
 	_, later, earlier, err := newest.Differs(ctx, name)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (x *index) follow(ctx context.Context, name string, newest *memory.View, mo
 	for i := range entries {
 		x.setLive(x.add(&entries[i]), true)
 	}
-	return x.loadVectors(ctx, newest, model)
+	return x.load(ctx, newest, makers)
 }
 
 // snapshotOf returns what a view shows of the index, which is that of the newest view. Entries never

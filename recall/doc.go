@@ -14,7 +14,9 @@
 //	bank, err := memory.New(store, memory.Config{Ranker: ranker})
 //	go bank.Keep(ctx, time.Minute)
 //
-// Then lists can be ranked by relevance too (RFC 0113).
+// Then lists can be ranked by relevance too (RFC 0113). A model can also say in other words what entries say:
+//
+//	ranker, err := recall.New(recall.Config{Expander: model, Redactor: secretsOf})
 //
 // # How it ranks by words
 //
@@ -43,6 +45,13 @@
 // others: those of English, and of German, Spanish, French, Russian and Chinese where they are no
 // words of English.
 //
+// # How it ranks by other words
+//
+// An [Expander] says what an entry says in other words, and memory.Bank.Maintain stores them. A question in
+// those words finds the entry too: they are a field of their own, ranked by BM25 likewise, and count a third of
+// what the entry's own words count. An entry that only they find has no Hit.Terms, since it does not say them.
+// They begin to count when vectors do.
+//
 // # How it ranks by meaning
 //
 // An [Embedder] turns a text into a vector, and memory.Bank.Maintain stores one for each entry, see
@@ -57,10 +66,10 @@
 // model that finds the best by words near too is trusted with less. So a weak model, or one that does not
 // know the language, hardly moves what the words find.
 //
-// A vector begins to count in live memory when it is stored, and in the view of a run if it was
+// A vector, or another word, begins to count in live memory when it is stored, and in the view of a run if it was
 // stored a minute before the run began; never in what the run wrote itself. Until then an entry
-// is found by its words only. So a run, whoever resumes it, and its replay rank by the same
-// vectors. The clocks of processes that share a store must agree within half a minute.
+// is found by its own words only. So a run, whoever resumes it, and its replay rank by the same
+// vectors and words. The clocks of processes that share a store must agree within half a minute.
 //
 // # Guarantees
 //
@@ -68,18 +77,21 @@
 //     through the view at hand. A ranker cannot show anything else.
 //   - S2: the same view, question and version of the ranker give the same answer: the counts
 //     behind BM25 are those of the view, not of what the process has seen, and so are the
-//     vectors of a run's view. For live memory, the vectors that are stored are part of the
-//     view. The model must give the same vector for the same text whenever it is asked.
-//   - S3: what is erased leaves the store with its vectors, by one mutation. It leaves the
+//     vectors and other words of a run's view. For live memory, those that are stored are part of the
+//     view. An Embedder must give the same vector for the same text whenever it is asked.
+//   - S3: what is erased leaves the store with its vectors and its other words, by one mutation. It leaves the
 //     process's index with the next question about its ref, and by each round of
 //     memory.Bank.Maintain, and the image by the mutation that erases. What was purged leaves it with the first round after the
-//     horizon of the store has passed the instant at which the index was made.
+//     horizon of the store has passed the instant at which the index was made. If memory.Bank.Scrub finds a secret
+//     only in the other words for an entry, it removes them; an index that has read them before forgets
+//     them with its process, or with the entry.
 //   - S4: an index is of one ref of one tenant. Nothing else moves its ranking.
-//   - M3: the model sees redacted text only, of entries and of questions.
+//   - M3: models see redacted text only, of entries and of questions, and other words are redacted before they
+//     are stored.
 //
 // # Errors
 //
-// A model that fails, panics, hangs or gives what are no vectors fails the question with
+// A model that fails, panics, hangs or gives what are no vectors or no texts fails the question with
 // [memory.ErrInternal], and likewise the pass, which leaves nothing half done. A question by
 // meaning is never answered by words instead; a host that wants that asks again with
 // Search.Rank "lexical". The text of an error holds nothing of what the model said;
@@ -91,7 +103,8 @@
 // a hundred characters, and a byte more for each dimension of its vector. Beyond Config.MaxBytes
 // the index that was used least recently goes. After the first question, questions read what has
 // changed since, if the store offers driver.Changes; otherwise every question reads the ref.
-// In the store a vector takes four bytes for each three dimensions. A question by meaning
+// In the store a vector takes four bytes for each three dimensions, and other words their length. An index
+// reads both when it is made: they are in no image. A question by meaning
 // goes through all vectors of the ref, so that its time grows with their number; docs/operating.md
 // in the repository has measured figures.
 //
@@ -112,6 +125,7 @@
 //   - recall.go: the ranker, and how an answer is made. cache.go: the index of a ref, brought up
 //     to date. index.go: what is known of a ref, and what a view shows of it.
 //   - rank.go: ranking by words, which internal/text takes out of texts.
-//   - meaning.go: ranking by meaning. vector.go: vectors.
-//   - upkeep.go: the rounds, and the pass that makes vectors. image.go: images.
+//   - meaning.go: ranking by meaning. vector.go: vectors. made.go: what models make,
+//     vectors and other words, as it is stored and read.
+//   - upkeep.go: the rounds, and the pass in which models are asked. image.go: images.
 package recall

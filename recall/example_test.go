@@ -3,6 +3,7 @@ package recall_test
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -67,4 +68,50 @@ func Example() {
 	//   The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
 	// after dana was forgotten
 	//   The lease of the Berlin office ends on 30 June 2027. [leas berlin end]
+}
+
+// thesaurus stands in for a model of the host that is asked to say each text in other words.
+type thesaurus struct{}
+
+func (thesaurus) Model() string { return "thesaurus/1" }
+
+func (thesaurus) Expand(_ context.Context, texts []string) (said []string, _ error) {
+	for _, text := range texts {
+		said = append(said, strings.ReplaceAll(text, "lease", "rental contract"))
+	}
+	return said, nil
+}
+
+func ExampleExpander() {
+	ctx := context.Background()
+	secretsOf := func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }
+	ranker, err := recall.New(recall.Config{Expander: thesaurus{}, Redactor: secretsOf})
+	if err != nil {
+		panic(err)
+	}
+	bank, err := memory.New(inmem.New(), memory.Config{Ranker: ranker})
+	if err != nil {
+		panic(err)
+	}
+	job, err := bank.Background(memory.JobConfig{ID: "import", Tenant: "acme", Redactor: redact.New(redact.Config{})})
+	if err != nil {
+		panic(err)
+	}
+	for _, text := range []string{"The lease ends on 30 June 2027.", "Lena prefers calls before noon."} {
+		if _, err := job.Put(ctx, "support", memory.Draft{Content: text}); err != nil {
+			panic(err)
+		}
+	}
+	if _, err := bank.Maintain(ctx); err != nil { // a host does so by Bank.Keep
+		panic(err)
+	}
+	hits, err := bank.Search(ctx, "acme", "support", memory.Search{Text: "until when do we have the rental?"})
+	if err != nil {
+		panic(err)
+	}
+	for _, h := range hits {
+		fmt.Println(h.Entry.Content, h.Terms)
+	}
+	// Output:
+	// The lease ends on 30 June 2027. []
 }

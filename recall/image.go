@@ -313,7 +313,7 @@ func (p *upkeep) writeImage(ctx context.Context, job *memory.Job, v *memory.View
 func (c *cached) newImage(ctx context.Context, v *memory.View) (raw []byte, m image, err error) {
 	v, name, err := v.Newest(ctx)
 	if err == nil {
-		err = c.bringTo(ctx, v, name, "")
+		err = c.bringTo(ctx, v, name, nil)
 	}
 	if err != nil {
 		return nil, m, err

@@ -27,7 +27,8 @@ type index struct {
 
 	vectors    map[string]vector // by the id of the entry, which the index may not have
 	dimensions int               // of the vectors, if there are any
-	batches    int               // of vectors that the index has
+	waiting    map[string]words  // other words of entries that the index does not have, by their ids
+	batches    map[string]int    // that the index has of a kind of document that a model makes
 
 	last *snapshot // of the newest view, at some instant
 }
@@ -39,6 +40,14 @@ type doc struct {
 	expires int64 // milliseconds; 0 for never
 	live    bool  // the newest view shows it, unless it has expired
 	merged  int32 // how many entries a merge made it of
+
+	otherwise int64 // since when its other words count in views; 0 without any
+}
+
+// words are other words for an entry that the index does not have.
+type words struct {
+	since int64
+	text  string
 }
 
 // posting is how much of a term an entry has.
@@ -58,11 +67,14 @@ const (
 	datePrefix    = "\x04"
 )
 
+// otherPrefix stands before a word among the other words for an entry.
+const otherPrefix = "\x05"
+
 // tagWeight is how much a word in a tag counts, against one of the content.
 const tagWeight = 2
 
 func newIndex(s memory.Scope) *index {
-	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}}
+	return &index{scope: s, terms: map[string][]posting{}, vectors: map[string]vector{}, waiting: map[string]words{}, batches: map[string]int{}}
 }
 
 // add takes in an entry that the index does not have, and returns its number.
@@ -75,17 +87,11 @@ func (x *index) add(e *memory.Entry) uint32 {
 	if !e.Compacted() {
 		d.merged = int32(len(e.Sources))
 	}
-	count, length := map[string]float32{}, float32(0)
-	for t := range text.Terms(e.Content) {
-		count[t]++
-		length++
-	}
+	count := map[string]float32{}
+	length := countTerms(count, "", e.Content, 1)
 	for _, tag := range e.Tags {
 		count[exactPrefix+tag] = 0 // for the filter: it weighs nothing
-		for t := range text.Terms(tag) {
-			count[t] += tagWeight
-			length++
-		}
+		length += countTerms(count, "", tag, tagWeight)
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
@@ -95,9 +101,30 @@ func (x *index) add(e *memory.Entry) uint32 {
 			}
 		}
 	}
-	for t := range text.Terms(e.CreatedAt.UTC().Format("Monday 2 January 2006")) {
-		count[datePrefix+t] = 0
+	countTerms(count, datePrefix, e.CreatedAt.UTC().Format("Monday 2 January 2006"), 0)
+	x.post(n, count)
+	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
+	if x.last != nil {
+		x.last.shown = append(x.last.shown, false)
 	}
+	x.number[d.id] = n
+	x.bytes += perDoc
+	x.addWords(d.id, x.waiting[d.id])
+	delete(x.waiting, d.id)
+	return n
+}
+
+// countTerms counts the terms of a text with a weight, and returns how many there are.
+func countTerms(count map[string]float32, prefix, s string, weight float32) (n float32) {
+	for t := range text.Terms(s) {
+		count[prefix+t] += weight
+		n++
+	}
+	return n
+}
+
+// post adds an entry to the postings of its terms.
+func (x *index) post(n uint32, count map[string]float32) {
 	for t, weight := range count {
 		list := x.postings(t)
 		if len(list) == 0 {
@@ -106,13 +133,20 @@ func (x *index) add(e *memory.Entry) uint32 {
 		}
 		x.terms[t] = append(list, posting{n, weight})
 	}
-	x.docs, x.lengths = append(x.docs, d), append(x.lengths, length)
-	if x.last != nil {
-		x.last.shown = append(x.last.shown, false)
+	x.bytes += int64(len(count)) * perPosting
+}
+
+// addWords takes in other words for an entry, once, or keeps them until the index has the entry.
+func (x *index) addWords(id string, w words) {
+	n, known := x.numberOf(id)
+	if !known {
+		x.waiting[id] = w
+	} else if x.docs[n].otherwise == 0 {
+		count := map[string]float32{}
+		countTerms(count, otherPrefix, w.text, 1)
+		x.docs[n].otherwise = w.since
+		x.post(n, count)
 	}
-	x.number[d.id] = n
-	x.bytes += perDoc + int64(len(count))*perPosting
-	return n
 }
 
 // numberOf returns the number of an entry. Most questions of a process that has read an image need none.
@@ -163,6 +197,7 @@ func (x *index) erase(ids []string) {
 	gone, imaged := map[uint32]bool{}, false
 	for _, id := range ids {
 		delete(x.vectors, id)
+		delete(x.waiting, id)
 		if n, known := x.numberOf(id); known {
 			gone[n], imaged = true, imaged || n < x.imaged
 			delete(x.number, id)
@@ -249,4 +284,13 @@ func (s *snapshot) show(n uint32, is bool) {
 		s.n--
 		s.length -= float64(s.lengths[n])
 	}
+}
+
+// otherwise returns which entries have a word among their other words that the view knows.
+func (s *snapshot) otherwise(term string) []posting {
+	list := s.postings(otherPrefix + term)
+	if s.opened == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(p posting) bool { return !s.knows(s.docs[p.doc].otherwise) })
 }

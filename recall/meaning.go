@@ -2,18 +2,13 @@ package recall
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"slices"
-	"strconv"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Embedder is a model that turns texts into vectors, of which those of texts that mean alike
@@ -30,55 +25,31 @@ type Embedder interface {
 	Model() string
 }
 
-// What errors call the parts of the host.
-const (
-	theEmbedder = "the embedder"
-	theSource   = "the source of redactors"
-)
-
-// The documents of a ref by which vectors are known. A vector is content of its entry, under
-// the entry's id, and named by the number of the batch in which it was made as its group. The
-// head counts the batches, so that a process reads only those that it does not have.
-const (
-	headKind   = "recall.vectors"
-	vectorKind = "recall.vector." // and the model's mark
-)
-
-// mark is a short name of a model.
-func mark(model string) string {
-	sum := sha256.Sum256([]byte(model))
-	return hex.EncodeToString(sum[:8])
-}
-
-// head is what a head document says: how many batches there are, and of how many dimensions the vectors are.
-type head struct{ batches, dimensions int }
-
-// headAt reads the head document of a ref. Without vectors it is not there yet, and zero.
-func headAt(ctx context.Context, v *memory.View, model string) (d driver.Document, h head, err error) {
-	for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: headKind, Key: mark(model)}) {
-		if err == nil {
-			_, err = fmt.Sscan(string(d.Value), &h.batches, &h.dimensions)
-		}
-		if err != nil || h.dimensions <= 0 || h.dimensions > maxDimensions {
-			err = internal("the head of the vectors cannot be read, is damaged or of a later release", err)
-		}
-		return d, h, err
+// vectors returns the maker of the vectors of a model.
+func (r *Ranker) vectors(model string) maker {
+	r.model = model
+	return maker{
+		kind: vectorKind + mark(model), version: fmt.Sprintf("int8/1 rrf/2 %g %s", r.cfg.Weight, model),
+		make: func(ctx context.Context, texts []string, h *head) (values []string, err error) {
+			vectors, err := r.embed(ctx, texts, h.dimensions)
+			for _, v := range vectors {
+				h.dimensions, values = len(v.coords), append(values, v.stored())
+			}
+			return values, err
+		},
+		load: func(x *index, id string, since int64, value string, h head) {
+			if v, ok := vectorOf(value, h.dimensions); ok { // a damaged one is not there
+				v.since = since
+				x.vectors[id], x.dimensions = v, h.dimensions
+			}
+		},
 	}
-	return driver.Document{Scope: v.Scope(), Kind: headKind, Key: mark(model)}, head{}, nil
 }
 
 // embed asks the model for the vectors of redacted texts. If dimensions is not zero, they must
 // have as many.
-func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]vector, error) {
-	given := slices.Clone(texts)
-	answer, err := hostcall.Call(ctx, theEmbedder, memory.PluginTimeout, func(ctx context.Context) ([][]float32, error) { return r.cfg.Embedder.Embed(ctx, given) })
-	if err != nil {
-		return nil, hostcall.Failed(ctx, theEmbedder, err, internal)
-	}
-	if len(answer) != len(texts) {
-		return nil, internal("the embedder gave another number of vectors than texts", nil)
-	}
-	var vectors []vector
+func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) (vectors []vector, err error) {
+	answer, err := askAll(ctx, theEmbedder, texts, r.cfg.Embedder.Embed)
 	for _, floats := range answer {
 		if dimensions == 0 {
 			dimensions = len(floats)
@@ -92,7 +63,7 @@ func (r *Ranker) embed(ctx context.Context, texts []string, dimensions int) ([]v
 		}
 		vectors = append(vectors, v)
 	}
-	return vectors, nil
+	return vectors, err
 }
 
 // secretsOf opens the secrets of a tenant.
@@ -130,41 +101,11 @@ func (r *Ranker) embedQuestion(ctx context.Context, tenant, text string) (*vecto
 	return &vectors[0], nil
 }
 
-// loadVectors reads the vectors that were made since the index read them last: batch by batch, or
-// all at once if it has none yet.
-func (x *index) loadVectors(ctx context.Context, v *memory.View, model string) error {
-	if model == "" {
-		return nil
-	}
-	_, h, err := headAt(ctx, v, model)
-	if err != nil {
-		return err
-	}
-	q := driver.DocumentQuery{Kind: vectorKind + mark(model)}
-	for x.batches < h.batches {
-		next := h.batches
-		if x.batches > 0 {
-			next = x.batches + 1
-			q.Group = strconv.Itoa(next)
-		}
-		for d, err := range v.Documents(ctx, q) {
-			if err != nil {
-				return err
-			}
-			if vec, ok := vectorOf(d.Value, h.dimensions); ok { // a damaged one is not there
-				x.vectors[d.Key] = vec
-			}
-		}
-		x.batches, x.dimensions = next, h.dimensions
-	}
-	return nil
-}
-
 // vectorOf is the vector of an entry in views that were opened at an instant, 0 for live
 // memory; ok is false if there is none.
 func (s *snapshot) vectorOf(n uint32) (v vector, ok bool) {
 	v, ok = s.vectors[s.docs[n].id]
-	return v, ok && (s.opened == 0 || v.since <= s.opened)
+	return v, ok && s.knows(v.since)
 }
 
 // distribution is how near the entries of a view are to a question. It counts in whole numbers, whose

@@ -29,10 +29,11 @@ import (
 // senses is a model that knows some words with the same sense, and tells others apart by
 // their letters.
 type senses struct {
-	mu    sync.Mutex
-	seen  []string
-	model string
-	spoil func(vectors [][]float32) ([][]float32, error)
+	mu      sync.Mutex
+	seen    []string
+	model   string
+	spoil   func(vectors [][]float32) ([][]float32, error)
+	respell func(words []string) ([]string, error)
 }
 
 var same = map[string]string{"automobile": "car", "auto": "car", "physician": "doctor", "abode": "house", "home": "house"}
@@ -71,6 +72,11 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 
 func byMeaning(m recall.Embedder) *recall.Ranker {
 	return newRanker(recall.Config{Embedder: m, Redactor: noSecrets})
+}
+
+// byBoth returns a ranker with a model that embeds and expands.
+func byBoth() *recall.Ranker {
+	return newRanker(recall.Config{Embedder: &senses{}, Expander: &senses{}, Redactor: noSecrets})
 }
 
 // chars counts characters, as the protocol's "chars" does.
@@ -398,7 +404,7 @@ type taken struct {
 }
 
 func newReads(t testing.TB, seed uint64) *reads {
-	ranker := byMeaning(&senses{})
+	ranker := byBoth()
 	s := &reads{world: newWorld(t, inmem.New(), ranker), r: rand.New(rand.NewPCG(seed, 7)), seed: seed, ranker: ranker, log: new(events.Log)}
 	s.bank = s.open(ranker)
 	s.job = s.pass(tenant)
@@ -450,7 +456,7 @@ func (s *reads) step() {
 		s.from, err = s.run.Token(s.t.Context())
 		require.NoError(s.t, err)
 	}
-	fresh := s.open(byMeaning(&senses{}))
+	fresh := s.open(byBoth())
 	ask := func(b *memory.Bank) source {
 		return source{
 			func(q memory.Search) ([]memory.Hit, error) { return b.Search(bg, tenant, ref, q) },
@@ -575,7 +581,7 @@ func (s *reads) replay() {
 	to, err := s.run.Token(s.t.Context())
 	require.NoError(s.t, err)
 	require.NoError(s.t, s.run.End(bg))
-	b := s.open(byMeaning(&senses{}))
+	b := s.open(byBoth())
 	again, err := b.Start(bg, memory.RunConfig{ID: "again", Tenant: tenant, Redactor: redact.New(redact.Config{}),
 		Replay: &memory.Replay{From: s.from, To: to, Events: s.log.Events(tenant, "r")}})
 	if errors.Is(err, memory.ErrSnapshotUnavailable) {

@@ -24,6 +24,9 @@ const aging = 0.05
 // gains half of it. What an entry was made of is part of it, and so the same in every view.
 const corroboration = 0.05
 
+// otherWords is how much a word counts that is among the other words for an entry, against one of its own.
+const otherWords = 1.0 / 3
+
 // What an entry gains whose subject the question names, and what one that matches gains by a neighbour in
 // time that matches well: of the first heads, their two neighbours on either side within a session.
 const (
@@ -71,10 +74,9 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	perWord := k1 * b / max(s.length/float64(max(s.n, 1)), 1)
 	scores := make([]float64, len(s.docs))
 	var found []uint32
-	for _, t := range q.terms {
-		list := s.postings(t)
+	match := func(list []posting, count float64) {
 		visible := s.visible(list)
-		gain := q.counts[t] * s.idf(visible) * (k1 + 1)
+		gain := count * s.idf(visible) * (k1 + 1)
 		found = slices.Grow(found, visible)
 		for _, p := range list {
 			if !s.shown[p.doc] {
@@ -87,6 +89,10 @@ func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 			w := float64(p.weight)
 			*score += gain * w / (w + k1*(1-b) + float64(perWord*float64(s.lengths[p.doc])))
 		}
+	}
+	for _, t := range q.terms {
+		match(s.postings(t), q.counts[t])
+		match(s.otherwise(t), q.counts[t]*otherWords)
 	}
 	s.favourNamed(q, scores)
 	s.favourNeighbours(found, scores)

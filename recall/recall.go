@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -31,21 +30,26 @@ type Config struct {
 	// Weight is how much meaning counts against words: 1 for as much, and at most 1. With 0 the
 	// ranker sets it in each question, by how far the model agrees with the words.
 	Weight float64
+	// Expander is the host's model that says what an entry says in other words, by which the ranker finds
+	// it too. It needs a Redactor, and the rounds of memory.Bank.Maintain.
+	Expander Expander
 	// Redactor opens a tenant's secrets, as a [memory.JobConfig] wants them, for each pass and
 	// for each question that is embedded, so that the model sees redacted text only. What it
 	// returns is closed after that if it is an io.Closer.
 	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
 	// Former are the names of models that are not asked any more. The rounds of
-	// memory.Bank.Maintain remove their vectors. Those of other models stay otherwise, so that
+	// memory.Bank.Maintain remove their vectors and words. Those of other models stay otherwise, so that
 	// two releases of a host can run side by side. A replay of a run that ranked by a former model ranks otherwise.
 	Former []string
 }
 
-// Ranker is a memory.Ranker that ranks by words and, with an [Embedder], by meaning. It is safe
+// Ranker is a memory.Ranker that ranks by words, with an [Expander] by other words too, and with an [Embedder]
+// by meaning. It is safe
 // for concurrent use. One ranker may serve several banks only if they have the same store.
 type Ranker struct {
-	cfg   Config
-	model string // "" without an embedder
+	cfg    Config
+	model  string // "" without an embedder
+	makers []maker
 
 	mu    sync.Mutex
 	refs  map[memory.Scope]*list.Element // of *cached
@@ -53,39 +57,39 @@ type Ranker struct {
 	bytes int64
 }
 
-// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder without a Redactor or
-// whose Model is empty, a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if the
-// Embedder panics when it is asked for its model.
+// New returns a ranker. It fails with [memory.ErrValidation] for an Embedder or an Expander without a Redactor or
+// whose Model is empty, a MaxBytes below zero and a Weight that is not from 0 to 1, and with [memory.ErrInternal] if
+// one of them panics when it is asked for its model.
 func New(cfg Config) (*Ranker, error) {
 	switch {
 	case cfg.MaxBytes < 0:
 		return nil, invalid("Config.MaxBytes is below zero: 0 means the default")
 	case !(cfg.Weight >= 0 && cfg.Weight <= 1):
 		return nil, invalid("Config.Weight is not between 0 and 1: 0 lets the ranker set it")
-	case cfg.Embedder != nil && cfg.Redactor == nil:
-		return nil, invalid("Config.Embedder needs Config.Redactor, since the model sees redacted text only")
 	}
 	cfg.MaxBytes = cmp.Or(cfg.MaxBytes, DefaultMaxBytes)
 	r := &Ranker{cfg: cfg, refs: map[memory.Scope]*list.Element{}}
+	var err error
 	if cfg.Embedder != nil {
-		var err error
-		if r.model, err = hostcall.Inline(theEmbedder, func() (string, error) { return cfg.Embedder.Model(), nil }); err != nil {
-			return nil, hostcall.Failed(context.Background(), theEmbedder, err, internal)
-		}
-		if r.model == "" {
-			return nil, invalid("Config.Embedder names no model, or has none")
-		}
+		err = r.plug(theEmbedder, "Config.Embedder", cfg.Embedder.Model, r.vectors)
+	}
+	if cfg.Expander != nil && err == nil {
+		err = r.plug(theExpander, "Config.Expander", cfg.Expander.Model, r.words)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return r, nil
 }
 
 // Version implements memory.Ranker. It changes with every rule by which texts are taken
-// apart or ranked, and with the model.
+// apart or ranked, and with the models.
 func (r *Ranker) Version() string {
-	if r.model != "" {
-		return fmt.Sprintf("bm25/%d int8/1 rrf/2 %g %s", rules, r.cfg.Weight, r.model)
+	version := fmt.Sprintf("bm25/%d", rules)
+	for _, m := range r.makers {
+		version += " " + m.version
 	}
-	return fmt.Sprintf("bm25/%d", rules)
+	return version
 }
 
 // Model implements memory.Ranker: the name of the embedder's model.
@@ -125,14 +129,14 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 		defer r.unlock(c)
 		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
 		defer cancel()
-		if err = c.bringTo(work, newest, name, r.model); err == nil {
+		if err = c.bringTo(work, newest, name, r.makers); err == nil {
 			s, err = c.snapshotOf(ctx, v)
 		}
 	}
 	if errors.Is(err, memory.ErrNotProvided) || errors.Is(err, memory.ErrSnapshotUnavailable) {
 		// The store does not tell what has changed, or not any more: this answer is made without a cache.
 		var x *index
-		if x, err = buildIndex(ctx, v, r.model); err == nil {
+		if x, err = buildIndex(ctx, v, r.makers); err == nil {
 			s = x.newestSnapshot(v)
 		}
 	}
@@ -147,7 +151,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 
 // Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.
 // memory.New calls it. A round brings every index up to date, so that what was erased leaves it
-// even if no question is asked, and embeds entries that have no vector of the model yet.
+// even if no question is asked, and asks the models about entries of which they have made nothing yet.
 //
 // A round also writes the images from which processes that have just begun read their indexes, of the
 // next 64 refs, without a call of code of the host.
@@ -155,13 +159,13 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 // An index that cannot be brought up to date is dropped; so is one that was made before the
 // horizon of the store, since it may have words of entries that were purged.
 //
-// Some thousand entries are embedded in a round, of the next 64 refs; a host that has imported
-// much may call memory.Bank.Maintain in a loop of its own. Vectors of Config.Former are removed.
-// The store must be a Transactor and list its tenants. The model sees what the entries say,
-// redacted again by Config.Redactor, and is asked outside of any mutation. Each vector is a
-// document that is made of its entry, and so goes with it, in the mutation that erases the entry.
-// An entry that the redactor refuses gets no vector. If the model panics, hangs, fails or gives
-// what are no vectors, the round ends with [memory.ErrInternal], and the next one begins with the
+// Models are asked about some thousand entries in a round, of the next 64 refs; a host that has imported
+// much may call memory.Bank.Maintain in a loop of its own. What those of Config.Former made is removed.
+// The store must be a Transactor and list its tenants. A model sees what the entries say,
+// redacted again by Config.Redactor, and is asked outside of any mutation. A vector, and the other words for
+// an entry, are a document that is made of its entry, and so goes with it, in the mutation that erases the entry.
+// An entry that the redactor refuses gets none. If a model panics, hangs, fails or gives
+// what are no vectors or no texts, the round ends with [memory.ErrInternal], and the next one begins with the
 // ref behind; what was stored before is whole. Other trouble with one tenant holds up no other:
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
@@ -205,7 +209,7 @@ func (r *Ranker) refresh(ctx context.Context, c *cached) error {
 		_, err = c.first.Get(ctx, []string{"any"}) // fails behind the horizon: words of purged entries may be in it
 	}
 	if err == nil {
-		err = c.bringTo(ctx, newest, name, r.model)
+		err = c.bringTo(ctx, newest, name, r.makers)
 	}
 	if err != nil {
 		c.index = nil
@@ -275,7 +279,7 @@ func (r *Ranker) indexOf(s memory.Scope) *cached {
 func (r *Ranker) unlock(c *cached) {
 	now := int64(perRef + len(c.scope.Tenant) + len(c.scope.Ref))
 	if c.index != nil {
-		now += c.index.bytes + int64(len(c.index.vectors))*int64(c.index.dimensions+perVector)
+		now += c.index.bytes + int64(len(c.index.vectors))*int64(c.index.dimensions+perVector) + int64(len(c.index.waiting))*perDoc
 	}
 	<-c.locked
 	r.mu.Lock()

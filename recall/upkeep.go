@@ -38,9 +38,9 @@ type upkeep struct {
 
 // progress is what is known of a ref.
 type progress struct {
-	imaged   string    // the newest view whose image is as it should be
-	resting  time.Time // until when the image is not written again
-	embedded string    // the newest view all of which has vectors
+	imaged  string    // the newest view whose image is as it should be
+	resting time.Time // until when the image is not written again
+	made    string    // the newest view of which models have made what they make
 }
 
 // round looks at the next refs.
@@ -48,7 +48,7 @@ func (p *upkeep) round(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.left, p.written, p.down = roundEntries, 0, false
-	if p.model != "" {
+	if len(p.makers) > 0 {
 		in, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
 		ctx = in
 		defer span.Done(&err)
@@ -87,9 +87,7 @@ func (p *upkeep) ref(ctx context.Context, at memory.Scope) error {
 	}
 	done := p.done[at]
 	err = p.keepImage(ctx, v, name, &done)
-	if p.model != "" {
-		err = errors.Join(err, p.embedRef(ctx, v, name, &done))
-	}
+	err = errors.Join(err, p.makeAll(ctx, v, name, &done))
 	p.done[at] = done
 	return err
 }
@@ -100,24 +98,27 @@ func swap(ctx context.Context, job *memory.Job, ref string, swaps []driver.Docum
 	return done.Revs, err
 }
 
-// embedRef embeds what one ref has.
-func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done *progress) error {
-	if name != "" && done.embedded == name {
+// makeAll has the models make what a ref has not, and removes what former models made.
+func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done *progress) error {
+	if name != "" && done.made == name {
 		return nil
 	}
-	limit := p.left
-	missing, err := p.missing(ctx, v, done.embedded)
-	old, failed := p.former(ctx, v, done.embedded)
-	if err = errors.Join(err, failed); err != nil {
+	limit, most, missing := p.left, 0, map[string][]memory.Entry{}
+	old, err := p.former(ctx, v, done.made)
+	for _, m := range p.makers {
+		found, failed := p.missing(ctx, v, m.kind, done.made)
+		missing[m.kind], most, err = found, max(most, len(found)), errors.Join(err, failed)
+	}
+	if err != nil {
 		return err
 	}
-	if len(missing)+len(old) > 0 {
+	if most+len(old) > 0 {
 		secrets, err := p.secretsOf(ctx, v.Scope().Tenant)
 		if err != nil {
 			return err
 		}
 		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) error {
-			return p.embedMissing(ctx, job, v, missing, old)
+			return p.makeMissing(ctx, job, v, missing, old)
 		})
 		if errors.Is(err, memory.ErrConflict) {
 			return nil // an entry was erased, or another process was faster: the next round looks again
@@ -126,37 +127,39 @@ func (p *upkeep) embedRef(ctx context.Context, v *memory.View, name string, done
 			return err
 		}
 	}
-	if len(missing) < limit || p.left == limit { // there is no more
-		done.embedded = name
+	if most < limit || p.left == limit { // there is no more
+		done.made = name
 	}
 	return nil
 }
 
-// embedMissing removes old documents and embeds entries.
-func (p *upkeep) embedMissing(ctx context.Context, job *memory.Job, v *memory.View, missing []memory.Entry, old []driver.DocumentSwap) error {
+// makeMissing removes old documents and has the models make those of entries, by kind.
+func (p *upkeep) makeMissing(ctx context.Context, job *memory.Job, v *memory.View, missing map[string][]memory.Entry, old []driver.DocumentSwap) error {
 	for swaps := range slices.Chunk(old, 256) {
 		if _, err := swap(ctx, job, v.Scope().Ref, swaps); err != nil {
 			return err
 		}
 	}
-	for entries := range slices.Chunk(missing, batchEntries) {
-		swaps, err := p.embedBatch(ctx, job, v, entries)
-		if err == nil && len(swaps) > 0 {
-			p.left -= len(swaps) - 1
-			within, cancel := context.WithTimeout(ctx, settling/2)
-			_, err = swap(within, job, v.Scope().Ref, swaps)
-			cancel()
-		}
-		if err != nil {
-			return err
+	for _, m := range p.makers {
+		for entries := range slices.Chunk(missing[m.kind], batchEntries) {
+			swaps, err := p.makeBatch(ctx, job, v, m, entries)
+			if err == nil && len(swaps) > 0 {
+				p.left -= len(swaps) - 1
+				within, cancel := context.WithTimeout(ctx, settling/2)
+				_, err = swap(within, job, v.Scope().Ref, swaps)
+				cancel()
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// embedBatch embeds some entries, and returns the documents of their vectors.
-func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View, entries []memory.Entry) ([]driver.DocumentSwap, error) {
-	top, h, err := headAt(ctx, v, p.model)
+// makeBatch has a model make what some entries have not, and returns its documents.
+func (p *upkeep) makeBatch(ctx context.Context, job *memory.Job, v *memory.View, m maker, entries []memory.Entry) ([]driver.DocumentSwap, error) {
+	top, h, err := headAt(ctx, v, m.kind)
 	if err != nil {
 		return nil, err
 	}
@@ -173,28 +176,31 @@ func (p *upkeep) embedBatch(ctx context.Context, job *memory.Job, v *memory.View
 	if len(texts) == 0 {
 		return nil, nil
 	}
-	vectors, err := p.embed(ctx, texts, h.dimensions)
+	values, err := m.make(ctx, texts, &h)
 	if err != nil {
 		p.down = true
 		return nil, err
 	}
-	batch := strconv.Itoa(h.batches + 1)
-	top.Value = fmt.Append(nil, batch, " ", len(vectors[0].coords))
+	h.batches++
+	top.Value = fmt.Append(nil, h.batches, " ", h.dimensions)
 	swaps := []driver.DocumentSwap{{Document: top}}
-	since := p.bank.Now().Add(settling).UnixMilli()
-	for i, vec := range vectors {
-		vec.since = since
+	since := stamp(p.bank.Now().Add(settling).UnixMilli())
+	for i, value := range values {
+		value, err := job.Redact(ctx, since+value)
+		if err != nil {
+			return nil, err
+		}
 		swaps = append(swaps, driver.DocumentSwap{Document: driver.Document{
-			Scope: v.Scope(), Class: driver.Content, Kind: vectorKind + mark(p.model), Key: ids[i], Group: batch,
-			Of: []string{ids[i]}, Value: vec.stored(),
+			Scope: v.Scope(), Class: driver.Content, Kind: m.kind, Key: ids[i], Group: strconv.Itoa(h.batches),
+			Of: []string{ids[i]}, Value: []byte(value),
 		}})
 	}
 	return swaps, nil
 }
 
-// missing returns entries that have no vector, as many as the round may embed: of those that
+// missing returns entries that have no document of a kind, as many as the round may have made: of those that
 // were touched since the view of a name, or of all.
-func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (missing []memory.Entry, err error) {
+func (p *upkeep) missing(ctx context.Context, v *memory.View, kind, since string) (missing []memory.Entry, err error) {
 	touched, all := []string{""}, true // the empty key is every key
 	if since != "" {
 		_, later, _, err := v.Differs(ctx, since)
@@ -207,7 +213,7 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (mis
 	}
 	has := map[string]bool{}
 	for _, key := range touched {
-		for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: vectorKind + mark(p.model), Key: key, Bare: true}) {
+		for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: kind, Key: key, Bare: true}) {
 			if err != nil {
 				return nil, err
 			}
@@ -231,15 +237,14 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, since string) (mis
 	return missing, nil
 }
 
-// former returns the removal of what former models have left in a ref, which is looked for
-// once.
+// former returns the removal of what former models have made of a ref, which is looked for once.
 func (p *upkeep) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
 	for _, model := range p.cfg.Former {
-		if since != "" || model == p.model {
-			continue
-		}
-		for _, q := range []driver.DocumentQuery{{Kind: vectorKind + mark(model), Bare: true}, {Kind: headKind, Key: mark(model), Bare: true}} {
-			for d, err := range v.Documents(ctx, q) {
+		for _, kind := range []string{vectorKind + mark(model), wordsKind + mark(model)} {
+			if since != "" || slices.ContainsFunc(p.makers, func(m maker) bool { return m.kind == kind }) {
+				continue
+			}
+			for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: kind, Bare: true}) {
 				if err != nil {
 					return nil, err
 				}

@@ -1,10 +1,6 @@
 package recall
 
-import (
-	"encoding/binary"
-	"math"
-	"time"
-)
+import "math"
 
 // vector stands for what a text means: the direction of the model's vector, of which each
 // coordinate is rounded to a whole number from -127 to 127.
@@ -34,11 +30,11 @@ func rounded(floats []float32) (v vector, ok bool) {
 	for i, f := range floats {
 		coords[i] = int8(math.Round(float64(f) / largest * 127))
 	}
-	return measured(0, coords), true
+	return measured(coords), true
 }
 
-func measured(since int64, coords []int8) vector {
-	return vector{since, coords, math.Sqrt(float64(dot(coords, coords)))}
+func measured(coords []int8) vector {
+	return vector{0, coords, math.Sqrt(float64(dot(coords, coords)))}
 }
 
 // similarity is the cosine of the angle between two vectors.
@@ -55,35 +51,26 @@ func dot(a, b []int8) (sum int32) {
 	return sum
 }
 
-// vectorFormat is the first byte of a stored vector. Behind it come the instant since and the
-// coordinates.
-const vectorFormat = 1
-
-// stored is the value of a vector's document.
-func (v *vector) stored() []byte {
-	raw := binary.BigEndian.AppendUint64([]byte{vectorFormat}, uint64(v.since))
-	for _, c := range v.coords {
-		raw = append(raw, byte(c))
+// stored is what a vector's document holds.
+func (v *vector) stored() string {
+	raw := make([]byte, len(v.coords))
+	for i, c := range v.coords {
+		raw[i] = byte(c)
 	}
-	return symbols.AppendEncode(nil, raw)
+	return symbols.EncodeToString(raw)
 }
 
 // vectorOf reads what stored wrote; ok is false for anything else, and for another number of
 // dimensions.
-func vectorOf(value []byte, dimensions int) (v vector, ok bool) {
-	raw, err := symbols.AppendDecode(nil, value)
-	if err != nil || len(raw) != 9+dimensions || raw[0] != vectorFormat {
+func vectorOf(value string, dimensions int) (v vector, ok bool) {
+	raw, err := symbols.DecodeString(value)
+	if err != nil || len(raw) != dimensions {
 		return vector{}, false
 	}
 	coords := make([]int8, dimensions)
-	for i, c := range raw[9:] {
+	for i, c := range raw {
 		coords[i] = int8(c)
 	}
-	v = measured(int64(binary.BigEndian.Uint64(raw[1:])), coords)
+	v = measured(coords)
 	return v, v.length > 0
 }
-
-// settling is how long after it was made a vector begins to count in the views of runs. Until
-// then its mutation has committed or failed, so that a run and its replay see the same
-// vectors. The clocks of processes that share a store must agree within half of it.
-const settling = time.Minute

@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/recall"
 )
 
 // inFive is of how many of the twenty questions in a language the evidence is among the first five today.
@@ -17,7 +19,7 @@ func TestLanguages(t *testing.T) {
 	ctx := context.Background()
 	memories, err := readFile("testdata/languages.jsonl")
 	require.NoError(t, err)
-	s, err := openInMemory(ctx, after(memories))
+	s, err := openInMemory(ctx, after(memories), recall.Config{})
 	require.NoError(t, err)
 	for _, m := range memories {
 		ask, err := s.live(ctx, m)

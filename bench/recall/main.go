@@ -10,30 +10,36 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/bench/recall/dataset"
+	"github.com/openwop/agentmemory/recall"
 )
 
 func main() {
 	data := flag.String("data", "testdata/notes.jsonl", "the data set, JSON Lines as package dataset says")
 	missed := flag.Bool("missed", false, "list the questions that are not held out and whose evidence is not among the first ten")
+	expand := flag.Bool("expand", false, "give the ranker what the data set has of entries in other words; live memory only")
 	asJSON := flag.Bool("json", false, "print the scores as JSON, one object a line, for -plots of the module above")
 	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *data, *missed, *asJSON); err != nil {
+	if err := run(context.Background(), os.Stdout, *data, *missed, *asJSON, *expand); err != nil {
 		fmt.Fprintln(os.Stderr, "recall:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, w io.Writer, file string, missed, asJSON bool) (err error) {
+func run(ctx context.Context, w io.Writer, file string, missed, asJSON, expand bool) (err error) {
 	memories, err := readFile(file)
 	if err != nil {
 		return err
 	}
-	stores, leftOut, err := openStores(ctx, after(memories))
+	var cfg recall.Config
+	if expand {
+		cfg = recall.Config{Expander: otherWords(memories), Redactor: noSecrets}
+	}
+	stores, leftOut, err := openStores(ctx, after(memories), cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStores(ctx, stores)) }()
-	m, err := measure(ctx, memories, stores)
+	m, err := measure(ctx, memories, stores, expand)
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/openwop/agentmemory/bench/recall/dataset"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/recall"
 )
 
 const notesFile = "testdata/notes.jsonl"
@@ -31,14 +32,14 @@ var notes = sync.OnceValues(func() (m *measured, err error) {
 	}
 	var stores []*store
 	defer func() { err = errors.Join(err, closeStores(ctx, stores)) }()
-	for _, open := range []func(context.Context, time.Time) (*store, error){openInMemory, openSQLite} {
-		s, err := open(ctx, after(memories))
+	for _, open := range []func(context.Context, time.Time, recall.Config) (*store, error){openInMemory, openSQLite} {
+		s, err := open(ctx, after(memories), recall.Config{})
 		if err != nil {
 			return nil, err
 		}
 		stores = append(stores, s)
 	}
-	return measure(ctx, memories, stores)
+	return measure(ctx, memories, stores, false)
 })
 
 // behind is how many questions' worth of recall@10 package recall is behind bleve today. Nothing may
@@ -117,7 +118,7 @@ func TestRun_ReportsEveryStore(t *testing.T) {
 {"question":"r","ref":"two","category":"fact","evidence":["a"],"text":"nothing of that"}
 `), 0o600))
 	var out bytes.Buffer
-	require.NoError(t, run(context.Background(), &out, file, true, false))
+	require.NoError(t, run(context.Background(), &out, file, true, false, false))
 	report := out.String()
 	t.Log(report)
 	for _, want := range []string{
@@ -132,10 +133,10 @@ func TestRun_ReportsEveryStore(t *testing.T) {
 }
 
 func TestRun_RefusesFilesThatCannotBeMeasured(t *testing.T) {
-	assert.ErrorIs(t, run(context.Background(), &bytes.Buffer{}, "testdata/absent.jsonl", false, false), os.ErrNotExist)
+	assert.ErrorIs(t, run(context.Background(), &bytes.Buffer{}, "testdata/absent.jsonl", false, false, false), os.ErrNotExist)
 	file := filepath.Join(t.TempDir(), "bad.jsonl")
 	require.NoError(t, os.WriteFile(file, []byte("{}"), 0o600))
-	assert.ErrorContains(t, run(context.Background(), &bytes.Buffer{}, file, false, false), "bad.jsonl: line 1")
+	assert.ErrorContains(t, run(context.Background(), &bytes.Buffer{}, file, false, false, false), "bad.jsonl: line 1")
 }
 
 func TestSameAnswer_NamesTheTwoThatDiffer(t *testing.T) {
@@ -161,7 +162,7 @@ func TestS3_AnswersOutsideOfTheViewAreErrors(t *testing.T) {
 			{ID: "q", Category: "fact", Evidence: []string{"a"}, Text: "when does the lease end?"},
 		},
 	}
-	s, err := openInMemory(ctx, time.UnixMilli(1_000_000))
+	s, err := openInMemory(ctx, time.UnixMilli(1_000_000), recall.Config{})
 	require.NoError(t, err)
 	aged, err := s.aged(ctx, m)
 	require.NoError(t, err)
@@ -225,4 +226,20 @@ func TestVariants_KeepTheWords(t *testing.T) {
 		assert.Contains(t, withStopWords(&q), " "+q.Text+" ")
 	}
 	assert.Greater(t, moved, 100)
+}
+
+// With -expand the other words of a data set find entries that do not say them.
+func TestExpand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "expand.jsonl")
+	require.NoError(t, os.WriteFile(file, []byte(
+		`{"entry":"a","at":"2025-01-06T12:00:00Z","speaker":"Mira","text":"staging moved","other":"the test server is elsewhere"}
+{"entry":"b","at":"2025-01-06T12:00:01Z","text":"lunch"}
+{"question":"q","category":"fact","evidence":["a"],"text":"where is the test server?"}
+`), 0o600))
+	for expand, want := range map[bool]string{false: " 0.0 ", true: " 100.0 "} {
+		var out bytes.Buffer
+		require.NoError(t, run(context.Background(), &out, file, false, false, expand))
+		row := out.String()[strings.Index(out.String(), "\n  all"):]
+		require.Contains(t, row, want)
+	}
 }

@@ -42,9 +42,9 @@ const (
 
 // openStores opens all stores that this machine has. The second result says what is left out and why,
 // or is empty.
-func openStores(ctx context.Context, now time.Time) (stores []*store, leftOut string, err error) {
-	for _, open := range []func(context.Context, time.Time) (*store, error){openInMemory, openSQLite, openPostgres} {
-		s, err := open(ctx, now)
+func openStores(ctx context.Context, now time.Time, cfg recall.Config) (stores []*store, leftOut string, err error) {
+	for _, open := range []func(context.Context, time.Time, recall.Config) (*store, error){openInMemory, openSQLite, openPostgres} {
+		s, err := open(ctx, now, cfg)
 		if errors.Is(err, pgcluster.ErrNoServer) {
 			leftOut = "PostgreSQL is left out: " + err.Error()
 			continue
@@ -66,8 +66,8 @@ func closeStores(ctx context.Context, stores []*store) error {
 }
 
 // openStore makes a bank over a store. Its clock stands still, after the last entry.
-func openStore(name string, a driver.Transactor, now time.Time, close func(ctx context.Context) error) (*store, error) {
-	ranker, err := recall.New(recall.Config{})
+func openStore(name string, a driver.Transactor, now time.Time, cfg recall.Config, close func(ctx context.Context) error) (*store, error) {
+	ranker, err := recall.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func openStore(name string, a driver.Transactor, now time.Time, close func(ctx c
 	}, nil
 }
 
-func openInMemory(_ context.Context, now time.Time) (*store, error) {
-	return openStore("in memory", inmem.New(), now, func(context.Context) error { return nil })
+func openInMemory(_ context.Context, now time.Time, cfg recall.Config) (*store, error) {
+	return openStore("in memory", inmem.New(), now, cfg, func(context.Context) error { return nil })
 }
 
-func openSQLite(ctx context.Context, now time.Time) (*store, error) {
+func openSQLite(ctx context.Context, now time.Time, cfg recall.Config) (*store, error) {
 	dir, err := os.MkdirTemp("", "bench-recall-")
 	if err != nil {
 		return nil, err
@@ -94,12 +94,12 @@ func openSQLite(ctx context.Context, now time.Time) (*store, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return openStore("SQLite", db.Memory(), now, func(context.Context) error {
+	return openStore("SQLite", db.Memory(), now, cfg, func(context.Context) error {
 		return errors.Join(db.Close(), os.RemoveAll(dir))
 	})
 }
 
-func openPostgres(ctx context.Context, now time.Time) (*store, error) {
+func openPostgres(ctx context.Context, now time.Time, cfg recall.Config) (*store, error) {
 	cluster, err := pgcluster.ForTests(ctx)
 	if err != nil {
 		return nil, err
@@ -114,7 +114,7 @@ func openPostgres(ctx context.Context, now time.Time) (*store, error) {
 		return nil, errors.Join(err, cluster.Close())
 	}
 	var s *store
-	s, err = openStore("PostgreSQL", db.Memory(), now, func(ctx context.Context) error {
+	s, err = openStore("PostgreSQL", db.Memory(), now, cfg, func(ctx context.Context) error {
 		err := s.bank.DropTenant(ctx, s.tenant)
 		pool.Close()
 		return errors.Join(err, cluster.Close())

@@ -235,6 +235,14 @@ var engineParts = []part{
 		use: embedding(func(w *world, c *recall.Config) { c.Embedder = embedder{w, "model"} }),
 	},
 	{
+		of: []string{"recall.Config.Expander.Expand"}, says: "the expander", limit: memory.PluginTimeout,
+		use: embedding(func(w *world, c *recall.Config) { c.Embedder, c.Expander = nil, expander{w, "expand"} }),
+	},
+	{
+		of: []string{"recall.Config.Expander.Model"}, says: "the expander",
+		use: embedding(func(w *world, c *recall.Config) { c.Embedder, c.Expander = nil, expander{w, "model"} }),
+	},
+	{
 		of: []string{"recall.Config.Redactor"}, says: "the source of redactors", limit: memory.PluginTimeout,
 		use: embedding(func(w *world, c *recall.Config) {
 			c.Redactor = func(context.Context, string) (memory.Redactor, error) {
@@ -296,6 +304,17 @@ func (e embedder) Embed(_ context.Context, texts []string) ([][]float32, error) 
 		out[i] = []float32{1, float32(i)}
 	}
 	return out, nil
+}
+
+type expander struct {
+	w  *world
+	in string
+}
+
+func (e expander) Model() string { at(e.w, "model", e.in); return "m" }
+func (e expander) Expand(_ context.Context, texts []string) ([]string, error) {
+	at(e.w, "expand", e.in)
+	return texts, nil
 }
 
 type summarizer struct {

@@ -8,7 +8,7 @@
 //
 // The file is a list of conversations of two people. Each becomes a memory, its turns become the
 // entries under their own ids ("D1:3"), at the time of their session. The caption that the data set
-// gives a shared picture stands in the text. Questions of category 5 have no answer in the
+// gives a shared picture stands in the text. What the data set observes of a turn is what it says in other words. Questions of category 5 have no answer in the
 // conversation and are left out, and so are questions without evidence. Turns without a text are left
 // out in both data sets.
 //

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +20,9 @@ import (
 type locomoSample struct {
 	ID           string                     `json:"sample_id"`
 	Conversation map[string]json.RawMessage `json:"conversation"`
+	// Observations are what a model has noted down of the sessions, by speaker: a sentence, and the turn or
+	// the turns that it is about.
+	Observations map[string]map[string][][2]any `json:"observation"`
 	Questions    []struct {
 		Text     string   `json:"question"`
 		Evidence []string `json:"evidence"`
@@ -71,9 +75,10 @@ func convertLoCoMo(r io.Reader, w *dataset.Writer) (fmt.Stringer, error) {
 		if len(m.Entries) == 0 {
 			return errors.New("the conversation has no turns")
 		}
+		noted := s.notes()
 		turns := map[string]bool{}
-		for _, e := range m.Entries {
-			turns[e.ID] = true
+		for i, e := range m.Entries {
+			turns[e.ID], m.Entries[i].Other = true, strings.Join(noted[e.ID], " ")
 		}
 		for n, q := range s.Questions {
 			if q.Category == locomoUnanswerable {
@@ -105,6 +110,21 @@ func convertLoCoMo(r io.Reader, w *dataset.Writer) (fmt.Stringer, error) {
 		return w.Memory(m)
 	})
 	return left, err
+}
+
+// notes returns the observations about each turn.
+func (s *locomoSample) notes() map[string][]string {
+	notes := map[string][]string{}
+	for _, session := range slices.Sorted(maps.Keys(s.Observations)) {
+		for _, speaker := range slices.Sorted(maps.Keys(s.Observations[session])) {
+			for _, o := range s.Observations[session][speaker] {
+				for _, id := range turnIDs(fmt.Sprint(o[1])) {
+					notes[id] = append(notes[id], fmt.Sprint(o[0]))
+				}
+			}
+		}
+	}
+	return notes
 }
 
 // addSession adds the turns of a session. They are a second apart, so that their order stays.

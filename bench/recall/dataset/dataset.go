@@ -18,6 +18,7 @@ type Entry struct {
 	Speaker string    `json:"speaker,omitempty"`
 	Tags    []string  `json:"tags,omitempty"`
 	Text    string    `json:"text"`
+	Other   string    `json:"other,omitempty"`
 }
 
 // Content is what is kept in a memory: the text, after the speaker's name if there is one.

@@ -12,7 +12,8 @@
 //   - at: when it was written, RFC 3339;
 //   - speaker: who said it. It may be left out;
 //   - tags: labels. They may be left out;
-//   - text: what was said.
+//   - text: what was said;
+//   - other: what a model says of it in other words. It may be left out.
 //
 // A question has
 //
