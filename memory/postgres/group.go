@@ -242,7 +242,7 @@ func (g *group) loadUsage(b *pgx.Batch) {
 	}
 	const load = `
 		SELECT v.entries, v.bytes, (SELECT count(*) FROM (
-			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT $2) x)
+			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT (SELECT $2::bigint)) x)
 		FROM (
 			(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 			UNION ALL SELECT 0, 0, 0 LIMIT 1) v`

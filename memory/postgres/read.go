@@ -188,8 +188,8 @@ const (
 			SELECT *, sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS before FROM (
 				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) e WHERE before < 4194304 ORDER BY e.sequence`
-	countWaiting = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL AND tenant = $2 LIMIT $1) x`
-	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT $1) x`
+	countWaiting = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL AND tenant = $2 LIMIT (SELECT $1::bigint)) x`
+	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT (SELECT $1::bigint)) x`
 )
 
 // The statements about versions.
