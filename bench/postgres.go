@@ -21,6 +21,10 @@ const (
 	postgresSize  = 200_000 // entries, all in one scope
 	postgresBatch = 100
 	mostWriters   = 32
+
+	// putsEach is how many entries each of several writers puts in one operation of a row. If they
+	// shared a few, as the turns of a round do, most would have none, and measure how long one takes.
+	putsEach = 16
 )
 
 // postgresRows measures the store of PostgreSQL against a plain table, see [bareStore], in the
@@ -180,17 +184,19 @@ func postgresRows() []row {
 		rows = append(rows, row{"postgres/writers=" + w.name, "a counter and an insert by pgx", with(func(p *pair) sides {
 			ours := func(s memory.Scope, e memory.Entry) { must(p.ours.Put(ctx, s, e)) }
 			theirs := func(s memory.Scope, e memory.Entry) { p.theirs.putCounted(ctx, s, e) }
-			check := func() error {
+			each := func(put func(memory.Scope, memory.Entry)) func(int) {
+				return repeat(func() { writeAtOnce(put, &written, w.writers, w.tenants) })
+			}
+			check := func() error { // which opens the connections, too
+				each(ours)(1)
+				each(theirs)(1)
 				s, e := memory.Scope{Tenant: "writer0", Ref: "agent"}, storeEntry(int(written.Add(1)))
 				ours(s, e)
 				theirs(s, e)
 				got, err := p.ours.Get(ctx, s, e.ID, storeNow)
 				return cmp.Or(err, equal(got, p.theirs.getOf(ctx, s, e.ID)))
 			}
-			each := func(put func(memory.Scope, memory.Entry)) func(int) {
-				return func(n int) { writeAtOnce(put, &written, n, w.writers, w.tenants) }
-			}
-			return sides{items: 1, check: check, ours: each(ours), theirs: each(theirs)}
+			return sides{items: w.writers * putsEach, check: check, ours: each(ours), theirs: each(theirs)}
 		})})
 	}
 	return rows
@@ -205,15 +211,13 @@ func oursBatch(ctx context.Context, st *postgres.Store, from, n int) {
 	must(err)
 }
 
-// writeAtOnce puts n entries by so many goroutines, each of which has one of the tenants.
-func writeAtOnce(put func(memory.Scope, memory.Entry), written *atomic.Int64, n, writers, tenants int) {
-	var left atomic.Int64
-	left.Store(int64(n))
+// writeAtOnce has so many goroutines put entries, each into one of the tenants.
+func writeAtOnce(put func(memory.Scope, memory.Entry), written *atomic.Int64, writers, tenants int) {
 	var group sync.WaitGroup
 	for w := range writers {
 		scope := memory.Scope{Tenant: fmt.Sprint("writer", w%tenants), Ref: "agent"}
 		group.Go(func() {
-			for left.Add(-1) >= 0 {
+			for range putsEach {
 				put(scope, storeEntry(int(written.Add(1))))
 			}
 		})

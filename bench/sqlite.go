@@ -102,7 +102,7 @@ func sqliteRows() []row {
 		}}
 	}
 
-	// writers put entries, shared among eight goroutines, and read each so many times. The
+	// writers put entries, each of eight goroutines its own, and read each so many times. The
 	// peer's take turns, which those that write need.
 	writers := func(name string, tenants, reads int) row {
 		return row{name, "a plain table in SQLite", func() (sides, error) {
@@ -114,13 +114,13 @@ func sqliteRows() []row {
 			cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { db.Close(); table.db.Close() })
 			work := func(put func(x driver.Placed), get func(x driver.Placed) driver.Entry) func(int) {
 				next := 0
-				return func(n int) {
+				return repeat(func() {
 					var all sync.WaitGroup
 					for i := range databaseWriters {
 						scope := driver.Scope{Tenant: fmt.Sprint("writer-", i%tenants), Ref: storeScope.Ref}
-						first, last := next+n*i/databaseWriters, next+n*(i+1)/databaseWriters
+						first := next + putsEach*i
 						all.Go(func() {
-							for k := first; k < last; k++ {
+							for k := first; k < first+putsEach; k++ {
 								x := driver.Placed{Scope: scope, Entry: storeEntry(k)}
 								put(x)
 								for range reads {
@@ -130,12 +130,12 @@ func sqliteRows() []row {
 						})
 					}
 					all.Wait()
-					next += n
-				}
+					next += databaseWriters * putsEach
+				})
 			}
 			var turn sync.Mutex
 			return sides{
-				items: 1,
+				items: databaseWriters * putsEach,
 				ours: work(func(x driver.Placed) { must(db.Memory().Put(ctx, x.Scope, x.Entry)) }, func(x driver.Placed) driver.Entry {
 					e, err := db.Memory().Get(ctx, x.Scope, x.Entry.ID, storeNow)
 					must(err)

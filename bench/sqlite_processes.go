@@ -26,14 +26,14 @@ func processes() row {
 		cleanups = append(cleanups, func() { os.RemoveAll(dir) }, func() { must(db.Close()); must(table.db.Close()) })
 		putOurs, putTheirs := atOnce("ours", ours), atOnce("theirs", theirs)
 		check := func() error {
-			putOurs(databaseProcesses)
-			putTheirs(databaseProcesses)
+			putOurs()
+			putTheirs()
 			s := driver.Scope{Tenant: processTenant(0), Ref: storeScope.Ref}
 			entries, err := db.Memory().List(context.Background(), s, driver.Query{At: storeNow})
 			must(err)
-			return equal(entries, read(table.selectFirst, s.Tenant, s.Ref, storeNow.UnixMilli(), databaseProcesses))
+			return equal(entries, read(table.selectFirst, s.Tenant, s.Ref, storeNow.UnixMilli(), putsEach))
 		}
-		return sides{items: 1, check: check, ours: putOurs, theirs: putTheirs}, nil
+		return sides{items: databaseProcesses * putsEach, check: check, ours: repeat(putOurs), theirs: repeat(putTheirs)}, nil
 	}}
 }
 
@@ -45,8 +45,8 @@ func openStore(path string) *sqlite.DB {
 	return db
 }
 
-// atOnce starts the processes, and returns what has them put n entries together.
-func atOnce(side, path string) func(n int) {
+// atOnce starts the processes, and returns what has each of them put entries at the same time.
+func atOnce(side, path string) func() {
 	var orders []io.Writer
 	var answers []*bufio.Reader
 	program, err := os.Executable()
@@ -62,9 +62,9 @@ func atOnce(side, path string) func(n int) {
 		cleanups = append(cleanups, func() { in.Close(); c.Wait() })
 		orders, answers = append(orders, in), append(answers, bufio.NewReader(out))
 	}
-	return func(n int) {
-		for i, order := range orders {
-			_, err := fmt.Fprintln(order, n*(i+1)/databaseProcesses-n*i/databaseProcesses)
+	return func() {
+		for _, order := range orders {
+			_, err := fmt.Fprintln(order)
 			must(err)
 		}
 		for _, answer := range answers {
@@ -74,7 +74,7 @@ func atOnce(side, path string) func(n int) {
 	}
 }
 
-// work is one of the processes: it puts as many entries as each line of its input says.
+// work is one of the processes: it puts some entries for each line of its input.
 func work(side, path, tenant string) {
 	var put func(x driver.Placed)
 	if side == "ours" {
@@ -88,10 +88,7 @@ func work(side, path, tenant string) {
 	}
 	next := 0
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); fmt.Println("done") {
-		var n int
-		_, err := fmt.Sscan(lines.Text(), &n)
-		must(err)
-		for range n {
+		for range putsEach {
 			put(driver.Placed{Scope: driver.Scope{Tenant: tenant, Ref: storeScope.Ref}, Entry: storeEntry(next)})
 			next++
 		}

@@ -189,7 +189,7 @@ func (g *group) loadEntries(b *pgx.Batch) {
 	clear(g.stored.Entries)
 	const load = `
 		SELECT ` + recordColumns + `
-		FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+		FROM ` + located + `, LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
 		r, err := scanRecord(row, g.tenant())
@@ -207,7 +207,7 @@ func (g *group) loadMergedInto(b *pgx.Batch) {
 	named := slices.Collect(maps.Keys(g.stored.MergedInto))
 	refs, ids := namesOf(named)
 	const load = `
-		SELECT h.number, e.id FROM unnest($2::bytea[], $3::bytea[]) WITH ORDINALITY AS h (ref, id, number), LATERAL (
+		SELECT h.number, e.id FROM unnest((SELECT $2::bytea[]), (SELECT $3::bytea[])) WITH ORDINALITY AS h (ref, id, number), LATERAL (
 			SELECT e.id FROM agentmemory.entries e
 			WHERE e.tenant = $1 AND e.ref = h.ref AND sha256(e.successor) = sha256(h.id) AND e.successor = h.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
@@ -242,7 +242,7 @@ func (g *group) loadUsage(b *pgx.Batch) {
 	}
 	const load = `
 		SELECT v.entries, v.bytes, (SELECT count(*) FROM (
-			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT $2) x)
+			SELECT 1 FROM agentmemory.events WHERE tenant = $1 AND sequence IS NULL LIMIT (SELECT $2::bigint)) x)
 		FROM (
 			(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 			UNION ALL SELECT 0, 0, 0 LIMIT 1) v`

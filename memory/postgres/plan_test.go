@@ -218,6 +218,54 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// No statement is planned anew at each call, which takes longer than most of them: none has a plan
+// for its arguments that seems cheaper than one for any. Walks may, which read a page of 256 rows.
+func TestPlansAreKept(t *testing.T) {
+	if pooled() {
+		t.Skip("a pooler gives each transaction another session")
+	}
+	ctx := t.Context()
+	connection := emptyDatabase(t, ctx)
+	pool := connect(t, connection, func(cfg *pgxpool.Config) { cfg.MaxConns = 1 })
+	defer pool.Close()
+	db, err := opened(ctx, pool, Options{})
+	require.NoError(t, err)
+	_, err = pool.Exec(ctx, fillBig, pgx.QueryExecModeSimpleProtocol, 5000)
+	require.NoError(t, err)
+	_, err = pool.Exec(ctx, `ANALYZE`)
+	require.NoError(t, err)
+	s, st := driver.Scope{Tenant: "acme", Ref: "support"}, db.Memory()
+	statements := everyStatement(st, s)
+	const calls = 12 // the server has plans for the arguments of five before it compares
+	for i := range calls {
+		id := func(kind string) driver.Located { return driver.Located{Scope: s, ID: fmt.Sprint(kind, i)} }
+		put := driver.Mutation{At: now, Limits: driver.Limits{Entries: 1 << 40, Bytes: 1 << 50, Waiting: 1 << 20}}
+		for _, kind := range []string{"merged", "successor", "erased"} {
+			put.Put = append(put.Put, driver.Placed{Scope: s, Entry: entry(id(kind).ID)})
+		}
+		retire := driver.Mutation{At: now, Retire: []driver.Retirement{{Located: id("merged"), State: driver.Merged, For: id("successor").ID}}}
+		restore := driver.Mutation{At: now, Restore: []driver.Located{id("merged")}}
+		erase := driver.Mutation{At: now, Erase: []driver.Located{id("erased")}}
+		for _, m := range []driver.Mutation{put, retire, restore, erase} {
+			_, err := st.Apply(ctx, s.Tenant, m)
+			require.NoError(t, err)
+		}
+		for _, c := range statements {
+			if c.name == "Put" {
+				break // those behind it write, once each
+			}
+			require.NoError(t, c.do(), c.name)
+		}
+	}
+	var anew []string
+	const find = `SELECT statement FROM pg_prepared_statements WHERE custom_plans > 5 AND strpos(statement, 'agentmemory.') > 0 AND strpos(statement, 'LIMIT 256') = 0`
+	require.NoError(t, db.query(ctx, everyTenant, rowsInto(&anew, func(row pgx.Row, text *string) error { return row.Scan(text) }), find))
+	require.Empty(t, anew)
+	var kept int
+	require.NoError(t, pool.QueryRow(ctx, `SELECT count(*) FROM pg_prepared_statements WHERE generic_plans >= 5`).Scan(&kept))
+	require.Greater(t, kept, 20)
+}
+
 type statement struct {
 	name string
 	rows int  // of its answer, or that it writes

@@ -26,6 +26,9 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 	return nil
 }
 
+// A plan that knows a limit, or the length of an array, seems cheaper than one for all of them, and
+// the server would plan each call anew. So statements SELECT such a parameter, which hides it.
+
 // The four statements that read entries: live or at a version, of a list or of the ids $11.
 // $10 is the version; what is live has died at none. They are steps into an index each, since
 // no optional part of a query changes them: bounds that it does not set are those of all
@@ -56,11 +59,11 @@ const (
 			WHERE f.tenant = $1 AND f.ref = $2 AND f.id = e.id AND f.born <= $10 AND $10 < f.died))` + inPage
 
 	lasting = `agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.died = 9223372036854775807 AND e.born <= $10`
-	named   = `unnest($11::bytea[]) AS n (id), LATERAL (
+	named   = `unnest((SELECT $11::bytea[])) AS n (id), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = n.id OFFSET 0) e`
 	inPage = ` AND NOT e.erased AND e.expires_at > $3 AND e.created_at >= $4 AND (e.created_at, e.id) < ($5, $6)
 			AND CASE WHEN COALESCE(e.tags, '{}') @> $7::text[] AND COALESCE(e.subjects, '{}') @> $8::bytea[] THEN 1 END IS NOT NULL` + inOrder
-	inOrder = ` ORDER BY created_at DESC, id DESC LIMIT $9`
+	inOrder = ` ORDER BY created_at DESC, id DESC LIMIT (SELECT $9::bigint)`
 )
 
 // listOf returns the statement that reads what l asks for.
@@ -95,7 +98,7 @@ const (
 	// lookup: as a join the planner could choose to read the whole scope, and the OFFSET has each
 	// one looked up.
 	lookup = `
-		SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS n (id, place), LATERAL (
+		SELECT ` + recordColumns + ` FROM unnest((SELECT $3::bytea[])) WITH ORDINALITY AS n (id, place), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = n.id OFFSET 0) e ORDER BY n.place`
 
 	// Those of History read on behind a record in the order of an index.
@@ -106,7 +109,7 @@ const (
 		SELECT ` + recordColumns + ` FROM agentmemory.entries e
 		WHERE e.tenant = $1 AND e.ref = $2 AND e.id > $3 ORDER BY e.ref, e.id LIMIT 256`
 	historyOfSuccessors = `
-		SELECT ` + recordColumns + ` FROM unnest($3::bytea[]) WITH ORDINALITY AS h (successor, place), LATERAL (
+		SELECT ` + recordColumns + ` FROM unnest((SELECT $3::bytea[])) WITH ORDINALITY AS h (successor, place), LATERAL (
 			SELECT * FROM agentmemory.entries e
 			WHERE e.tenant = $1 AND e.ref = $2 AND sha256(e.successor) = sha256(h.successor) AND e.successor = h.successor
 				AND e.id > CASE h.place WHEN 1 THEN $4 ELSE ''::bytea END
@@ -185,8 +188,8 @@ const (
 			SELECT *, sum(octet_length(payload)) OVER (ORDER BY sequence) - octet_length(payload) AS before FROM (
 				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) e WHERE before < 4194304 ORDER BY e.sequence`
-	countWaiting = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL AND tenant = $2 LIMIT $1) x`
-	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT $1) x`
+	countWaiting = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL AND tenant = $2 LIMIT (SELECT $1::bigint)) x`
+	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT (SELECT $1::bigint)) x`
 )
 
 // The statements about versions.

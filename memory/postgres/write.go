@@ -26,13 +26,13 @@ func (w *writes) queueAll(b *pgx.Batch) {
 }
 
 // insertEntries: the row of the tenant, which the transaction has, says with each entry that it belongs on
-// the node of that tenant, where a cluster then does all.
+// the node of that tenant, where a cluster then does all. In FROM each array would be written down first.
 const insertEntries = `
 	INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
 	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags::text[], p.subjects::bytea[], p.sources::bytea[], ` + current + `
-	FROM agentmemory.tenants t,
-		unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::text[])
-			AS p (ref, id, created, expires, run, content, tags, subjects, sources)
+	FROM agentmemory.tenants t, (
+		SELECT unnest($2::bytea[]) AS ref, unnest($3::bytea[]) AS id, unnest($4::bigint[]) AS created, unnest($5::bigint[]) AS expires, unnest($6::bytea[]) AS run,
+			unnest($7::text[]) AS content, unnest($8::text[]) AS tags, unnest($9::text[]) AS subjects, unnest($10::text[]) AS sources) p
 	WHERE t.tenant = $1`
 
 // insert queues entries and their labels.
@@ -98,12 +98,15 @@ func (db *DB) ofTenant() string {
 	return ` CASE WHEN tenant = $1 THEN 1 END IS NOT NULL`
 }
 
+// located are the entries that $2 and $3 name.
+const located = `unnest((SELECT $2::bytea[]), (SELECT $3::bytea[])) AS n (ref, id)`
+
 // these is the condition that a row of a table is about one of the entries that $1 to $3
 // name. Joined with them, or compared with all, the planner could choose to read the
 // whole scope; the OFFSET has each looked up. A transaction that has the tenant's row may go by ctid:
 // no other changes what is about entries.
 func (db *DB) these(table string) string {
-	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+	return db.ofTenant() + ` AND ctid = ANY (ARRAY(SELECT x.ctid FROM ` + located + `, LATERAL (
 		SELECT x.ctid FROM agentmemory.` + table + ` x WHERE x.tenant = $1 AND x.ref = n.ref AND x.id = n.id OFFSET 0) x))`
 }
 
@@ -165,7 +168,7 @@ func (db *DB) removeAbout(b *pgx.Batch, tenant string, entries []driver.Located,
 	}
 	documents := `
 		DELETE FROM agentmemory.documents WHERE` + db.ofTenant() + ` AND ctid = ANY (ARRAY(
-			SELECT d.ctid FROM unnest($2::bytea[], $3::bytea[]) AS n (ref, id), LATERAL (
+			SELECT d.ctid FROM ` + located + `, LATERAL (
 				SELECT o.ref, o.kind, o.key FROM agentmemory.document_of o WHERE o.tenant = $1 AND o.ref = n.ref AND o.id = n.id OFFSET 0) o, LATERAL (
 				SELECT d.ctid FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = o.ref AND d.kind = o.kind AND d.key = o.key OFFSET 0) d))`
 	b.Queue(documents, theseArgs(tenant, entries)...)

@@ -99,6 +99,9 @@ const (
 
 	// named are the entries of a tenant with these refs and ids, in their order.
 	named = `json_each(?2) j CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.id = ` + name1
+
+	// ofRef are the entries of a ref with the ids of a hexList j.
+	ofRef = ` CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)`
 )
 
 func inHex(s string) string { return hex.EncodeToString([]byte(s)) }
@@ -119,13 +122,4 @@ func hexList(list []string) string {
 		coded[i] = inHex(s)
 	}
 	return inJSON(coded)
-}
-
-// namesIn are the refs and ids of entries of a scope, for named.
-func namesIn(s driver.Scope, ids []string) string {
-	rows := make([][2]string, len(ids))
-	for i, id := range ids {
-		rows[i] = [2]string{inHex(s.Ref), inHex(id)}
-	}
-	return inJSON(rows)
 }

@@ -17,7 +17,7 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died = 9223372036854775807` + asked
 	fromPast = `SELECT ` + entryColumns + ` FROM entries e INDEXED BY entries_past` + withText + `
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807` + asked
-	fromIDs = `SELECT ` + entryColumns + ` FROM ` + named + withText
+	fromIDs = `SELECT ` + entryColumns + ` FROM json_each(?10) j` + ofRef + withText
 
 	listLive = fromLive + inOrder
 	listAt   = fromLive + shown + ` UNION ALL ` + fromPast + shown + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
@@ -29,10 +29,6 @@ const (
 // it looks for the bytes of one in the head, so that few rows are read that do not match. A row
 // without a head is read, and found damaged.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
-	texts, names := [2]string{listLive, listAt}, l.Ref
-	if len(l.IDs) > 0 {
-		texts, names = [2]string{idsLive, idsAt}, namesIn(l.Scope, l.IDs)
-	}
 	limit, inHead := -1, []byte{}
 	switch {
 	case len(l.Tags) > 0:
@@ -42,17 +38,20 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	case l.Limit > 0:
 		limit = l.Limit
 	}
-	text := texts[0]
-	if l.Version != "" {
-		text = texts[1]
+	args := []any{l.Tenant, l.Ref, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit, version, inHead}
+	live, at := listLive, listAt
+	if len(l.IDs) > 0 {
+		live, at, args = idsLive, idsAt, append(args, hexList(l.IDs))
 	}
-	return text, []any{l.Tenant, names, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit, version, inHead}
+	if l.Version == "" {
+		return live, args
+	}
+	return at, args
 }
 
 const (
 	getRows = `SELECT ` + recordColumns + ` FROM ` + named + withText
-	lookup  = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e
-		ON e.tenant = ?1 AND e.ref = ?2 AND e.id = CAST(unhex(j.value) AS TEXT)` + withText
+	lookup  = `SELECT ` + recordColumns + ` FROM json_each(?3) j` + ofRef + withText
 
 	// Those of History read on behind a row in the order of an index.
 	historyOfTenant = `SELECT ` + recordColumns + ` FROM entries e` + withText + `

@@ -28,7 +28,7 @@ const (
 
 	addBody       = `INSERT INTO bodies (subjects, value) VALUES (?, ?)`
 	copyBody      = `INSERT INTO bodies (subjects, value) SELECT ?, value FROM bodies WHERE body = ?`
-	addOf         = `INSERT OR IGNORE INTO document_of (rev, entry) SELECT ?3, e.entry FROM ` + named
+	addOf         = `INSERT OR IGNORE INTO document_of (rev, entry) SELECT ?3, e.entry FROM json_each(?4) j` + ofRef
 	addTextLabels = `INSERT OR IGNORE INTO document_labels (rev, label) SELECT ?1, unhex(j.value) FROM json_each(?2) j`
 
 	// removeMade removes the documents that were made of any of some entries, or of the whole
@@ -84,7 +84,7 @@ func (c *change) swap(x *driver.DocumentSwap, old *storedDocument) int64 {
 	}
 	rev, _ := c.exec(setDocument, c.tenant, x.Ref, x.Kind, x.Key, x.Class, x.Group, due, value, body, sqlstore.Pack(x.Of), x.Whole, old.rev)
 	if len(x.Of) > 0 {
-		c.exec(addOf, c.tenant, namesIn(x.Scope, x.Of), rev)
+		c.exec(addOf, c.tenant, x.Ref, rev, hexList(x.Of))
 	}
 	if len(x.Subjects) > 0 {
 		labels := make([]string, len(x.Subjects))
