@@ -43,7 +43,7 @@ func (a *api) addSeams() {
 	seam("POST "+a.Seam("/scheduling/tick"), a.seamTick)
 }
 
-// conformanceRef is a corpus that has duplicates before anybody calls.
+// conformanceRef is a corpus that has duplicates before the first call.
 const conformanceRef = "mem://conformance/consolidation"
 
 // plantSeams makes what a suite expects to be there: for each tenant a corpus with duplicates, and a
