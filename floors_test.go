@@ -92,6 +92,8 @@ var plan = []place{
 	{dir: "internal/testkit/bridgetest", floor: 4, ours: []string{"memory", "memory/driver", "memory/inmem", "recall", "redact"}, testing: true},
 	{dir: "internal/testkit/crashload", floor: 4,
 		ours: []string{"memory/driver", "memory/inmem", "events"}},
+	{dir: "internal/testkit/forgetting", floor: 4,
+		ours: []string{"commitment", "consolidate", "distill", "events", "memory", "memory/driver", "redact"}, testing: true},
 	{dir: "bench/recall/dataset", floor: 4},
 
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds, vets and tests every module of the tree under the race detector, two modules at a
-# time. Arguments go to `go test`, for example: ./test.sh -count=1
+# Builds, vets and tests every module of the tree, two modules at a time, under the race
+# detector except for benchmarks and pages. Arguments go to `go test`, for example:
+# ./test.sh -count=1
 set -euo pipefail
 cd "$(dirname "$0")"
 export GOWORK=off CGO_ENABLED=1 # the race detector needs cgo and a C compiler
@@ -24,10 +25,11 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 
 check() { # check <dir> <arguments of go test…>
-	local dir=$1 name
+	local dir=$1 name flags=("${race[@]}")
 	shift
 	name=log${dir//\//_}
-	if ! (cd "$dir" && go build -o /dev/null ./... && go vet ./... && go test "${race[@]}" "$@" ./...) >"$logs/$name" 2>&1; then
+	case $dir in ./bench* | ./docs) flags=() ;; esac
+	if ! (cd "$dir" && go build -o /dev/null ./... && go vet ./... && go test "${flags[@]}" "$@" ./...) >"$logs/$name" 2>&1; then
 		echo "$dir" >>"$logs/failed"
 	fi
 	echo "=== module $dir"

@@ -136,6 +136,9 @@ func agree(t *testing.T, raw []byte) []string {
 
 func TestSchemasAgreeWithRules(t *testing.T) {
 	docs := 3_000
+	if testing.Short() {
+		docs = 1_000
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		docs = 500_000
 	}

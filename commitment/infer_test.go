@@ -257,7 +257,10 @@ func TestInferSaysWhatItDidNotArm(t *testing.T) {
 
 // One entry cannot start more than a few runs, whoever reads it and however often.
 func TestInferBoundsWhatAnEntryArms(t *testing.T) {
-	const intents = 10_000
+	intents := 10_000
+	if testing.Short() {
+		intents = 1000
+	}
 	m := &model{found: func(entries []memory.Entry, call int) (commitment.Inference, error) {
 		var out commitment.Inference
 		for _, e := range entries {

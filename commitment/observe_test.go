@@ -112,7 +112,11 @@ func TestK5_TransitionsWait(t *testing.T) {
 // Against a model: any mix of fresh, stale and repeated observations of a flapping
 // predicate, with failing deliveries between.
 func TestK5_AgainstAModel(t *testing.T) {
-	for seed := range uint64(30) {
+	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 6
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 5))
 		h := newHost(t, func(c *commitment.Config) { c.Tries = 1 << 20 })
 		h.arm(h.note("x"), signed)

@@ -74,6 +74,9 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now().UTC().Truncate(time.Minute)
 		end := start.AddDate(1, 0, 0)
+		if testing.Short() {
+			end = start.AddDate(0, 2, 0)
+		}
 		store, log, q := newAudit(inmem.New()), new(events.Log), newQueue()
 		var flaky sync.Mutex
 		trouble := rand.New(rand.NewPCG(8, 8))
@@ -198,7 +201,7 @@ func TestK2_AYearOfEightEngines(t *testing.T) {
 		for key, run := range q.runs {
 			require.Equal(t, run, got[key].EnqueuedRunID)
 		}
-		require.Greater(t, len(want), 2000)
+		require.Greater(t, len(want), 5*int(end.Sub(start)/(24*time.Hour)))
 		require.Greater(t, len(q.calls), len(q.runs), "some were tried again")
 	})
 }

@@ -139,8 +139,8 @@ var quoting = func() (all []*regexp.Regexp) {
 	return append(all, regexp.MustCompile(`(?:^|[\s(\[{=])'([^']*)'`))
 }()
 
-// place notes that keys stand at a token.
-func (r *reading) place(token int, keys ...string) {
+// noteAt notes that keys occur at a token.
+func (r *reading) noteAt(token int, keys ...string) {
 	for _, k := range keys {
 		s, known := r.at[k]
 		if !known {
@@ -154,7 +154,7 @@ func (r *reading) place(token int, keys ...string) {
 func (r *reading) addFact(f fact) {
 	r.facts = append(r.facts, f)
 	if !f.lax {
-		r.place(0, f.keys...)
+		r.noteAt(0, f.keys...)
 	}
 }
 
@@ -208,13 +208,13 @@ func (r *reading) readNumber(i int) {
 	}
 	r.addExact(numbers, number)
 	r.words = append(r.words, word{text: number, sentence: t.sentence, forms: []string{number}, unit: unit})
-	r.place(i, number)
+	r.noteAt(i, number)
 }
 
 // addUnit adds what may be the unit of a number. A merged text must have it too, but not beside
 // the number.
 func (r *reading) addUnit(number, unit string) {
-	r.place(0, unitKey(unit), unitKey(number+" "+unit))
+	r.noteAt(0, unitKey(unit), unitKey(number+" "+unit))
 	if len(unit) > 1 && isConnecting(strings.ToLower(unit)) {
 		return
 	}
@@ -261,8 +261,8 @@ func (r *reading) addWord(i int, written string) {
 	sentence := r.tokens[i].sentence
 	w := word{text: lower, sentence: sentence, forms: forms(lower), capital: unicode.IsUpper(first), starts: i == 0 || r.tokens[i-1].sentence < sentence}
 	r.words = append(r.words, w)
-	r.place(i, w.forms...)
-	r.place(i, asWritten+written)
+	r.noteAt(i, w.forms...)
+	r.noteAt(i, asWritten+written)
 	r.addMarked(w.forms)
 }
 
@@ -304,7 +304,7 @@ func (r *reading) readRow(row []rune) {
 		}
 		for n := 1; n <= 3 && k+n <= len(row); n++ {
 			part := string(row[k : k+n])
-			r.place(0, part)
+			r.noteAt(0, part)
 			r.addMarked([]string{part})
 			if negations[part] != "" {
 				r.addDenial(part, content, content)

@@ -31,6 +31,9 @@ var hostile = map[string]string{
 // However many different texts a host's plan puts into one group, the guard compares at most
 // maxGroup of them, and the context ends that.
 func TestC10_WhatTheGuardComparesIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its texts are large")
+	}
 	h := newHost(t)
 	var ids []string
 	for i := range maxGroup + 2 {

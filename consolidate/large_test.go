@@ -18,6 +18,9 @@ import (
 // which keeps those that said it. AGENTMEMORY_LONG=1 makes it a million.
 func TestC10_ALargeCorpus(t *testing.T) {
 	n := 20_000
+	if testing.Short() {
+		n = 2000
+	}
 	if os.Getenv("AGENTMEMORY_LONG") == "1" {
 		n = 1_000_000
 	}

@@ -55,10 +55,10 @@ func (u undone) without(g Group) Group {
 	return g
 }
 
-// Undo brings back what a pass retired, as long as its journal is kept, see [Retention],
-// by the rules of M10: what has expired or was erased stays away, and so does what went to
-// an entry that was deleted since, because deleting takes along what was retired in its
-// favour. A text that the pass wrote ends, if it is still live. What is brought back is
+// Undo restores what a pass retired, as long as its journal is kept, see [Retention],
+// by the rules of M10: what has expired or was erased is not restored, nor what was retired
+// in favour of an entry that was deleted since, because deleting an entry deletes that too.
+// A text that the pass wrote ends, if it is still live. What is restored is
 // neither merged with the same entries again nor superseded by them.
 //
 // It returns how many entries are live again. A pass that the ref does not know, or

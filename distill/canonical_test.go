@@ -117,7 +117,11 @@ func bytesOf(t *testing.T, digest string) []byte {
 // What an archive says comes back, its bytes come out again, and they are what the
 // reference canonicaliser makes of any other form, which is refused.
 func TestD2_RandomArchivesComeBack(t *testing.T) {
-	for seed := range uint64(500) {
+	seeds := uint64(500)
+	if testing.Short() {
+		seeds = 100
+	}
+	for seed := range seeds {
 		data := randomArchive(rand.New(rand.NewPCG(seed, 53))).Encode()
 		a, err := distill.Decode(data)
 		require.NoError(t, err, "seed %d: %s", seed, data)

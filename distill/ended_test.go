@@ -80,8 +80,12 @@ func TestD1_TheContextEndsAPassPromptly(t *testing.T) {
 	require.Greater(t, looks, int64(3*sources+3*facts*sources/2), "looks at the context")
 	const most = 4 * memory.DefaultMaxEntryBytes // the summary, which is redacted as a whole, and in its archive
 	require.Less(t, whole.gap, int64(most), "bytes between two looks")
-	for k := range int64(20) {
-		n := 1 + looks*k/20
+	ends := int64(20)
+	if testing.Short() {
+		ends = 4
+	}
+	for k := range ends {
+		n := 1 + looks*k/ends
 		ended, err := pass(n, distill.Options{TokenBudget: budget - 1})
 		require.ErrorIs(t, err, context.Canceled, "at look %d of %d, %d looks", n, looks, ended.looks.Load())
 		require.Less(t, work.Load()-ended.last, int64(most), "bytes after look %d", n)

@@ -17,7 +17,7 @@ import (
 // is (the logarithm of the number of passages over that of those that hold it), times
 // 1 + log2(weight)/2. A number counts fourfold, and so does a name: a word that stands somewhere
 // with a capital letter though no sentence begins with it. Words are compared without regard to
-// case; in scripts that put no blank between words, pairs of characters stand for words.
+// case; in scripts that put no blank between words, pairs of characters are the words.
 //
 // What does not fit is passed over, never cut; only a passage longer than MaxBytes is cut to it,
 // between runes and outside markers. The cost is near-linear in the length of the sources.

@@ -20,6 +20,9 @@ import (
 // is without its entry, and the head has moved once for each event.
 func TestD3_D5_AnyHistoryAgreesWithItsEntries(t *testing.T) {
 	seeds := uint64(30)
+	if testing.Short() {
+		seeds = 8
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 1500
 	}

@@ -39,7 +39,7 @@ func TestS5_BudgetsHoldExactly(t *testing.T) {
 		all, err := reader.List(ctx, "m", memory.ListOptions{Limit: memory.MaxListLimit})
 		require.NoError(t, err)
 		require.Len(t, all, 700)
-		for range 200 {
+		for range seeds(200) {
 			o := memory.ListOptions{TokenBudget: 1 + r.IntN(12000), Limit: r.IntN(900)}
 			if r.IntN(2) == 0 {
 				o.TokenBudget = 1 + r.IntN(60)

@@ -26,12 +26,15 @@ var ctx = context.Background()
 // epoch is where every test's clock starts.
 var epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// seeds is how many random sequences a property tries.
-func seeds(short uint64) uint64 {
-	if os.Getenv("AGENTMEMORY_LONG") != "" {
-		return 50 * short
+// seeds is how many random sequences a property tries: half of what is usual with -short.
+func seeds(usual uint64) uint64 {
+	switch {
+	case os.Getenv("AGENTMEMORY_LONG") != "":
+		return 50 * usual
+	case testing.Short():
+		return usual / 2
 	}
-	return short
+	return usual
 }
 
 // testClock is a clock that a test moves.

@@ -55,7 +55,8 @@ const (
 	maxOwnBytes = 512
 )
 
-// tokenBody is a token as JSON. Behind a checksum, and in base64, it is what a host is given.
+// tokenBody is a token as JSON. With a checksum behind it, and in base64, it is what a host is given: it
+// never begins with "-", as a flag of a command line does.
 type tokenBody struct {
 	Format int            `json:"v"`
 	Tenant string         `json:"tenant"`
@@ -74,7 +75,7 @@ func (s *snapshot) token() Token {
 	}
 	text, _ := json.Marshal(body) // strings and numbers always are JSON
 	sum := sha256.Sum256(text)
-	return Token(base64.RawURLEncoding.EncodeToString(append(sum[:tokenSumBytes], text...)))
+	return Token(base64.RawURLEncoding.EncodeToString(append(text, sum[:tokenSumBytes]...)))
 }
 
 // snapshot reads a token that must belong to the tenant.
@@ -83,9 +84,9 @@ func (t Token) snapshot(tenant string) (*snapshot, error) {
 	if err != nil || len(raw) <= tokenSumBytes {
 		return nil, errToken
 	}
-	text := raw[tokenSumBytes:]
+	text, want := raw[:len(raw)-tokenSumBytes], raw[len(raw)-tokenSumBytes:]
 	var body tokenBody
-	if sum := sha256.Sum256(text); !bytes.Equal(sum[:tokenSumBytes], raw[:tokenSumBytes]) || json.Unmarshal(text, &body) != nil {
+	if sum := sha256.Sum256(text); !bytes.Equal(sum[:tokenSumBytes], want) || json.Unmarshal(text, &body) != nil {
 		return nil, errToken
 	}
 	if body.Format != tokenFormat || body.Base == "" { // without a version a store would show live memory

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"iter"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 	require.NoError(t, err)
 	raw, err := base64.RawURLEncoding.DecodeString(string(token))
 	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(token), "eyJ"), "no flag begins like it: %s", token)
 	damage := func(i int) memory.Token {
 		raw := bytes.Clone(raw)
 		raw[i] ^= 1
@@ -39,9 +41,9 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 	version, err := store.Version(ctx, "acme")
 	require.NoError(t, err)
 	const sumBytes = 8
-	forged := bytes.Replace(raw[sumBytes:], []byte(version), nil, 1)
+	forged := bytes.Replace(raw[:len(raw)-sumBytes], []byte(version), nil, 1)
 	sum := sha256.Sum256(forged)
-	forged = append(sum[:sumBytes:sumBytes], forged...)
+	forged = append(forged, sum[:sumBytes]...)
 
 	for name, c := range map[string]struct {
 		bank   *host

@@ -174,6 +174,9 @@ func (p *panicking) Changes(ctx context.Context, s memory.Scope, from, to driver
 // An entry of a hundred characters or less takes 300 bytes or so in the index. The test
 // allows for 350, as the sizes of maps and slices go in steps.
 func TestBytesOfAnEntry(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs many entries, without the race detector's bytes")
+	}
 	r := rand.New(rand.NewPCG(1, 9))
 	vocabulary := make([]string, 20_000)
 	for i := range vocabulary {

@@ -69,6 +69,9 @@ func paraphrases(r *rand.Rand, n int) (entries, questions []string) {
 
 // A model that knows what words mean the same helps, and one that is weak or random does not hurt.
 func TestAModelThatIsWeakDoesNotHurt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it needs many questions")
+	}
 	entries, questions := paraphrases(rand.New(rand.NewPCG(36, 3)), 400)
 	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	ids := make([]string, len(entries))

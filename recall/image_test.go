@@ -130,6 +130,9 @@ func (s counting) List(ctx context.Context, scope memory.Scope, q driver.Query) 
 func TestS2_AnImageChangesNoAnswer(t *testing.T) {
 	recall.SmallImages(t)
 	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 3
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 800
 	}

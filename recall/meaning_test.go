@@ -368,6 +368,9 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 // by meaning and by both, with every option of a list, while memory and its vectors move.
 func TestS1S2S5_GeneratedReads(t *testing.T) {
 	seeds := uint64(12)
+	if testing.Short() {
+		seeds = 4
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 400
 	}

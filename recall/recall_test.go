@@ -250,6 +250,9 @@ func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
 // memory, for open runs with writes of their own, and for tokens.
 func TestS2_WarmIsAsCold(t *testing.T) {
 	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 5
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 400
 	}
@@ -381,7 +384,11 @@ func TestE4_AReplayRecallsWhatTheRunSaw(t *testing.T) {
 func TestS1_AQuestionOfAnyLength(t *testing.T) {
 	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	w.put("tea")
-	require.Equal(t, []string{"tea"}, w.ask("tea t"+strings.Repeat("y", 24<<20)))
+	size := 24 << 20
+	if testing.Short() {
+		size = 4 << 20
+	}
+	require.Equal(t, []string{"tea"}, w.ask("tea t"+strings.Repeat("y", size)))
 }
 
 // A replay does not know at which instant the run asked, only between which two.

@@ -410,8 +410,10 @@ func TestR5_LongerThanTheWindow(t *testing.T) {
 	if got, err := New(Config{}).RedactDerived(in); err != nil || got != in {
 		t.Errorf("got %.100q, %v", got, err)
 	}
+	n := howMany(32, 128)
 	for _, c := range serviceCases {
-		for end := range byte(128) {
+		for i := range n {
+			end := i * 128 / n
 			if _, err := New(Config{}).RedactDerived(c.before + c.secret + long + string(rune(end)) + "x"); err != nil {
 				t.Fatal(c.id, err)
 			}

@@ -201,7 +201,7 @@ func read(arguments string, into any) bool {
 	return err == io.EOF
 }
 
-// text is a value as JSON that a model reads, in which <, > and & stand for themselves.
+// text is a value as JSON that a model reads, in which <, > and & are not escaped.
 func text(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -105,7 +105,7 @@ func (m *Memory) LoadMemoryVariables(ctx context.Context, inputs map[string]any)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	hits, err := m.look(ctx, conversation.Question(question))
+	hits, err := m.search(ctx, conversation.Question(question))
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func (m *Memory) LoadMemoryVariables(ctx context.Context, inputs map[string]any)
 	return map[string]any{m.cfg.MemoryKey: text}, nil
 }
 
-// look returns the entries that answer a question, and then the newest that do not.
-func (m *Memory) look(ctx context.Context, question string) (hits []memory.Hit, err error) {
+// search returns the entries that answer a question, and then the newest that do not.
+func (m *Memory) search(ctx context.Context, question string) (hits []memory.Hit, err error) {
 	if question != "" {
 		if hits, err = m.run.Search(ctx, m.cfg.Ref, memory.Search{Text: question, Limit: Recalled}); err != nil {
 			return nil, err

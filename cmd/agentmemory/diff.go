@@ -28,7 +28,7 @@ type replacement struct {
 	To   memory.Entry `json:"to"`
 }
 
-func (p *program) diff(ctx context.Context, at *place, args []string) error {
+func (p *program) diff(ctx context.Context, at *session, args []string) error {
 	var pasts [2]*memory.Past
 	for i, token := range args {
 		past, err := at.bank.AsOf(ctx, p.tenant, memory.Token(token))
@@ -108,7 +108,7 @@ func all(ctx context.Context, past *memory.Past, ref string) (map[string]memory.
 
 // add adds what is different in a ref. What has gone was replaced if the entry that it was retired
 // for, or one that this was retired for, is there at the second token.
-func (d *difference) add(ctx context.Context, at *place, tenant, ref string, before, after map[string]memory.Entry) error {
+func (d *difference) add(ctx context.Context, at *session, tenant, ref string, before, after map[string]memory.Entry) error {
 	fresh := map[string]bool{}
 	for id := range after {
 		if _, was := before[id]; !was {
@@ -139,7 +139,7 @@ func (d *difference) add(ctx context.Context, at *place, tenant, ref string, bef
 }
 
 // successor follows what an entry was retired for to one of those entries.
-func (at *place) successor(ctx context.Context, s driver.Scope, id string, among map[string]memory.Entry) (string, error) {
+func (at *session) successor(ctx context.Context, s driver.Scope, id string, among map[string]memory.Entry) (string, error) {
 	for seen := map[string]bool{}; id != "" && !seen[id]; {
 		if _, ok := among[id]; ok {
 			return id, nil

@@ -42,7 +42,7 @@ func (d *diagnosis) wrong(format string, args ...any) {
 	d.Wrong = append(d.Wrong, fmt.Sprintf(format, args...))
 }
 
-func (p *program) doctor(ctx context.Context, at *place, _ []string) error {
+func (p *program) doctor(ctx context.Context, at *session, _ []string) error {
 	d := &diagnosis{Wrong: []string{}, Purges: map[string]time.Time{}}
 	schema, damage, err := at.health(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *program) doctor(ctx context.Context, at *place, _ []string) error {
 		d.wrong("the database file is damaged (%s): %s", said, restoreWhole)
 	}
 	d.Schema = schema
-	for _, look := range []func(context.Context, *place, *diagnosis) error{p.findDamage, p.findEvents, p.findOverdue} {
+	for _, look := range []func(context.Context, *session, *diagnosis) error{p.findDamage, p.findEvents, p.findOverdue} {
 		if err := look(ctx, at, d); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func (p *program) doctor(ctx context.Context, at *place, _ []string) error {
 }
 
 // findDamage reads everything, tenant by tenant, and looks when each was purged.
-func (p *program) findDamage(ctx context.Context, at *place, d *diagnosis) error {
+func (p *program) findDamage(ctx context.Context, at *session, d *diagnosis) error {
 	working := p.progress("read", 0, "record", "records")
 	defer working.end()
 	for tenant, err := range at.bank.Tenants(ctx) {
@@ -82,7 +82,7 @@ func (p *program) findDamage(ctx context.Context, at *place, d *diagnosis) error
 	return nil
 }
 
-func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *diagnosis, working *progress) error {
+func (p *program) readTenant(ctx context.Context, at *session, tenant string, d *diagnosis, working *progress) error {
 	job, err := at.reader(tenant)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (p *program) readTenant(ctx context.Context, at *place, tenant string, d *d
 }
 
 // findPurge reads when the bank last noted a purge of the tenant.
-func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
+func (at *session) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 	d.Purges[tenant] = time.Time{}
 	for doc, err := range at.bank.Engines().Documents(ctx, tenant, driver.DocumentQuery{Kind: "memory/purge"}) {
 		var marks []struct {
@@ -139,7 +139,7 @@ func (at *place) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 }
 
 // findEvents looks for events that no sink takes.
-func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error {
+func (p *program) findEvents(ctx context.Context, at *session, d *diagnosis) error {
 	var err error
 	if d.Waiting, err = at.Waiting(ctx, p.tenant, 1_000_000); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (p *program) findEvents(ctx context.Context, at *place, d *diagnosis) error
 }
 
 // findOverdue looks for commitments that no process fires.
-func (p *program) findOverdue(ctx context.Context, at *place, d *diagnosis) error {
+func (p *program) findOverdue(ctx context.Context, at *session, d *diagnosis) error {
 	due, err := at.Due(ctx, "commitment", at.bank.Now().Add(-overdue), 1_000_000)
 	if err != nil {
 		return err

@@ -23,7 +23,7 @@ type entry = memory.Entry
 // exported says what an export has: one ref, one subject, or everything.
 type exported struct{ ref, subject string }
 
-func (p *program) export(ctx context.Context, at *place, of exported) (err error) {
+func (p *program) export(ctx context.Context, at *session, of exported) (err error) {
 	if of.ref != "" && of.subject != "" {
 		return misuse("say -ref or -subject")
 	}
@@ -56,7 +56,7 @@ func (p *program) export(ctx context.Context, at *place, of exported) (err error
 	return nil
 }
 
-func (at *place) exportRef(ctx context.Context, tenant, ref string, write func(string, memory.Entry) error) error {
+func (at *session) exportRef(ctx context.Context, tenant, ref string, write func(string, memory.Entry) error) error {
 	job, err := at.reader(tenant)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (at *place) exportRef(ctx context.Context, tenant, ref string, write func(s
 	return nil
 }
 
-func (at *place) exportSubject(ctx context.Context, tenant, subject string, write func(string, memory.Entry) error) error {
+func (at *session) exportSubject(ctx context.Context, tenant, subject string, write func(string, memory.Entry) error) error {
 	for x, err := range at.bank.Export(ctx, tenant, subject) {
 		if err != nil {
 			return err

@@ -23,12 +23,12 @@ func locatedOf(all []driver.Located) []located {
 	return places
 }
 
-func (p *program) forget(ctx context.Context, at *place, subject string, yes bool) error {
+func (p *program) forget(ctx context.Context, at *session, subject string, yes bool) error {
 	if !yes && !p.asks {
 		return misuse("no terminal is there to ask on: say -yes")
 	}
 	if !yes {
-		agreed, err := p.ask(ctx, at, subject)
+		agreed, err := p.confirm(ctx, at, subject)
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func (p *program) forget(ctx context.Context, at *place, subject string, yes boo
 	return nil
 }
 
-// ask tells what would be erased and reports whether the answer is yes.
-func (p *program) ask(ctx context.Context, at *place, subject string) (bool, error) {
+// confirm tells what would be erased and reports whether the answer is yes.
+func (p *program) confirm(ctx context.Context, at *session, subject string) (bool, error) {
 	entries, documents := 0, 0
 	for x, err := range at.bank.Export(ctx, p.tenant, subject) {
 		switch {

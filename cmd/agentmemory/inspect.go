@@ -17,7 +17,7 @@ type counts struct {
 	Documents int            `json:"documents"`
 }
 
-func (p *program) inspect(ctx context.Context, at *place, args []string) error {
+func (p *program) inspect(ctx context.Context, at *session, args []string) error {
 	switch {
 	case p.tenant != "" && len(args) == 1:
 		return p.inspectRef(ctx, at, args[0])
@@ -29,7 +29,7 @@ func (p *program) inspect(ctx context.Context, at *place, args []string) error {
 	return p.inspectTenants(ctx, at)
 }
 
-func (p *program) inspectTenants(ctx context.Context, at *place) error {
+func (p *program) inspectTenants(ctx context.Context, at *session) error {
 	working := p.progress("counted", 0, "record", "records")
 	all := []counts{}
 	for tenant, err := range at.bank.Tenants(ctx) {
@@ -63,7 +63,7 @@ func (p *program) inspectTenants(ctx context.Context, at *place) error {
 	return nil
 }
 
-func (p *program) inspectTenant(ctx context.Context, at *place) error {
+func (p *program) inspectTenant(ctx context.Context, at *session) error {
 	working := p.progress("counted", 0, "record", "records")
 	refs, err := at.countRefs(ctx, p.tenant, working)
 	if err != nil {
@@ -97,7 +97,7 @@ func states(n map[string]int) string {
 
 // countRefs counts what each ref of a tenant holds; the empty ref is the tenant's own
 // documents.
-func (at *place) countRefs(ctx context.Context, tenant string, working *progress) ([]counts, error) {
+func (at *session) countRefs(ctx context.Context, tenant string, working *progress) ([]counts, error) {
 	job, err := at.reader(tenant)
 	if err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (at *place) countRefs(ctx context.Context, tenant string, working *progress
 }
 
 // walk reads everything that a ref holds, or with an empty ref the tenant's own documents.
-func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record func(memory.Record), document func(driver.Document)) error {
+func (at *session) walk(ctx context.Context, job *memory.Job, ref string, record func(memory.Record), document func(driver.Document)) error {
 	if ref != "" {
 		for r, err := range job.History(ctx, ref) {
 			if err != nil {
@@ -148,7 +148,7 @@ func (at *place) walk(ctx context.Context, job *memory.Job, ref string, record f
 	return nil
 }
 
-func (p *program) inspectRef(ctx context.Context, at *place, ref string) error {
+func (p *program) inspectRef(ctx context.Context, at *session, ref string) error {
 	job, err := at.reader(p.tenant)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (p *program) commands() []command {
 		{"inspect", "[REF]", "Shows tenants; of a tenant the refs with counts; of a ref the live entries.", "",
 			p.onStore(p.inspect), nil},
 		{"search", "REF QUESTION", "Shows the live entries of a ref that answer a question, best first, with the words that they match.", "",
-			p.onTenant(func(ctx context.Context, at *place, args []string) error {
+			p.onTenant(func(ctx context.Context, at *session, args []string) error {
 				return p.search(ctx, at, args[0], args[1], limit)
 			}),
 			func(f *pflag.FlagSet) { f.IntVar(&limit, "limit", 10, "how many entries at most") }},
@@ -61,7 +61,7 @@ func (p *program) commands() []command {
 		{"subject", "SUBJECT", "Shows everything about a subject: entries in any state, documents, commitments.", "",
 			p.onTenant(p.subject), nil},
 		{"export", "", "Writes the live entries of the tenant, of one ref or of one subject as JSON Lines.", "",
-			p.onTenant(func(ctx context.Context, at *place, _ []string) error { return p.export(ctx, at, of) }),
+			p.onTenant(func(ctx context.Context, at *session, _ []string) error { return p.export(ctx, at, of) }),
 			func(f *pflag.FlagSet) {
 				f.StringVar(&of.ref, "ref", "", "this `REF` only")
 				f.StringVar(&of.subject, "subject", "", "what is about this `SUBJECT` only")
@@ -75,7 +75,7 @@ func (p *program) commands() []command {
 				f.StringVar(&secrets, "secrets", "", "a JSON `FILE` {\"id\": \"value\"} of what must never be stored, beside variables "+variable+"<ID>")
 			}},
 		{"forget", "SUBJECT", "Erases everything about a subject from every ref of the tenant, for good.", "",
-			p.onTenant(func(ctx context.Context, at *place, args []string) error { return p.forget(ctx, at, args[0], yes) }),
+			p.onTenant(func(ctx context.Context, at *session, args []string) error { return p.forget(ctx, at, args[0], yes) }),
 			func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "do not ask") }},
 		{"certify", "", "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.",
 			"It takes minutes over SQLite and longer over PostgreSQL, and says which law it is at.",

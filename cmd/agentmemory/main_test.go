@@ -124,7 +124,7 @@ const (
 )
 
 // open opens the memory as a host does.
-func open(t *testing.T, at []string) *place {
+func open(t *testing.T, at []string) *session {
 	p := &program{}
 	if at[0] == "-db" {
 		p.db = at[1]

@@ -19,7 +19,7 @@ import (
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
-// scratchFiles are databases in a directory beside the file that they stand for, on the same disk.
+// scratchFiles are databases in a directory beside the file whose copies they are, on the same disk.
 type scratchFiles struct {
 	dir string
 	mu  sync.Mutex

@@ -14,7 +14,7 @@ type hit struct {
 	Terms []string `json:"terms"` // of the question, as they are compared
 }
 
-func (p *program) search(ctx context.Context, at *place, ref, question string, limit int) error {
+func (p *program) search(ctx context.Context, at *session, ref, question string, limit int) error {
 	hits, err := at.bank.Search(ctx, p.tenant, ref, memory.Search{Text: question, Limit: limit})
 	if err != nil {
 		return err

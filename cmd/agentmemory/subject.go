@@ -30,7 +30,7 @@ type promise struct {
 	Fired    int       `json:"fired"`
 }
 
-func (p *program) subject(ctx context.Context, at *place, args []string) error {
+func (p *program) subject(ctx context.Context, at *session, args []string) error {
 	all := about{Subject: args[0], Entries: []record{}, Documents: []document{}, Commitments: []promise{}}
 	of := map[located]bool{}
 	working := p.progress("read", 0, "thing", "things")
@@ -70,7 +70,7 @@ func (p *program) subject(ctx context.Context, at *place, args []string) error {
 }
 
 // promises are the commitments of a tenant that rest on those entries.
-func (at *place) promises(ctx context.Context, tenant string, on func(located) bool, working *progress) ([]promise, error) {
+func (at *session) promises(ctx context.Context, tenant string, on func(located) bool, working *progress) ([]promise, error) {
 	engine, err := commitment.New(at.bank, commitment.Config{
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
 	})

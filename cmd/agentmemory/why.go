@@ -20,7 +20,7 @@ type lineage struct {
 	Commitments []promise  `json:"commitments,omitempty"`
 }
 
-func (p *program) why(ctx context.Context, at *place, args []string) error {
+func (p *program) why(ctx context.Context, at *session, args []string) error {
 	id := args[0]
 	ref, err := at.refOf(ctx, p.tenant, id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (p *program) why(ctx context.Context, at *place, args []string) error {
 }
 
 // refOf finds the ref that holds an entry.
-func (at *place) refOf(ctx context.Context, tenant, id string) (string, error) {
+func (at *session) refOf(ctx context.Context, tenant, id string) (string, error) {
 	for ref, err := range at.bank.Refs(ctx, tenant) {
 		if err != nil {
 			return "", err
@@ -72,7 +72,7 @@ func (at *place) refOf(ctx context.Context, tenant, id string) (string, error) {
 	return "", advice("the tenant has no such entry: look for its id by inspect REF")
 }
 
-func (p *program) lineageOf(ctx context.Context, at *place, ref, id string) (l lineage, err error) {
+func (p *program) lineageOf(ctx context.Context, at *session, ref, id string) (l lineage, err error) {
 	job, err := at.reader(p.tenant)
 	if err != nil {
 		return l, err

@@ -137,6 +137,9 @@ func agree(t *testing.T, typ events.Type, raw []byte) bool {
 // E2: the schema and the code that stands for it on the way to a sink agree.
 func TestE2_SchemaAgreesWithCode(t *testing.T) {
 	docs := 10_000
+	if testing.Short() {
+		docs = 2_000
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		docs *= 100
 	}

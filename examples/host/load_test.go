@@ -90,7 +90,7 @@ func (p *process) call(token, method, path, body string) (int, map[string]any, e
 func TestManyClients(t *testing.T) { everywhere(t, manyClients) }
 
 func manyClients(t *testing.T, o options) {
-	clients, lasting := 40, 2*time.Second
+	clients, lasting := 40, time.Second
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		clients, lasting = 200, 30*time.Second
 	}
@@ -131,6 +131,9 @@ func TestM8_KilledHostLosesNothingAcknowledged(t *testing.T) { everywhere(t, kil
 
 func killedHost(t *testing.T, o options) {
 	clients, rounds, calls := 8, 2, int64(60)
+	if testing.Short() {
+		rounds = 1
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		clients, rounds, calls = 200, 10, 300
 	}

@@ -43,7 +43,7 @@ func (a *api) addSeams() {
 	seam("POST "+a.Seam("/scheduling/tick"), a.seamTick)
 }
 
-// conformanceRef is a corpus that has duplicates before anybody calls.
+// conformanceRef is a corpus that has duplicates before the first call.
 const conformanceRef = "mem://conformance/consolidation"
 
 // plantSeams makes what a suite expects to be there: for each tenant a corpus with duplicates, and a
@@ -167,7 +167,7 @@ func (s *source) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-func (a *api) ask(r *http.Request) (asked aboutMemory, err error) {
+func (a *api) readRequest(r *http.Request) (asked aboutMemory, err error) {
 	err = wire.Read(r, 0, &asked)
 	if err == nil && asked.MemoryRef == "" {
 		err = wire.Invalid("memoryRef", "it is missing")
@@ -176,7 +176,7 @@ func (a *api) ask(r *http.Request) (asked aboutMemory, err error) {
 }
 
 func (a *api) seamConsolidate(w http.ResponseWriter, r *http.Request, tenant string) error {
-	asked, err := a.ask(r)
+	asked, err := a.readRequest(r)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func (h *host) reconcile(ctx context.Context, job *memory.Job, ref string) ([]ev
 }
 
 func (a *api) seamDistill(w http.ResponseWriter, r *http.Request, tenant string) error {
-	asked, err := a.ask(r)
+	asked, err := a.readRequest(r)
 	if err != nil {
 		return err
 	}
@@ -277,7 +277,7 @@ func (a *api) seamDistill(w http.ResponseWriter, r *http.Request, tenant string)
 }
 
 func (a *api) seamFire(w http.ResponseWriter, r *http.Request, tenant string) error {
-	asked, err := a.ask(r)
+	asked, err := a.readRequest(r)
 	if err != nil {
 		return err
 	}
@@ -445,7 +445,7 @@ func (a *api) seamSeed(w http.ResponseWriter, r *http.Request, tenant string) er
 }
 
 func (a *api) seamCompact(w http.ResponseWriter, r *http.Request, tenant string) error {
-	asked, err := a.ask(r)
+	asked, err := a.readRequest(r)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *story) forget(ctx context.Context) error {
 			hers = append(hers, found.Record.Entry.Content)
 		}
 	}
-	before, err := s.place.onDisk(hers...)
+	before, err := s.location.onDisk(hers...)
 	if err != nil {
 		return err
 	}
@@ -59,15 +59,15 @@ func (s *story) forget(ctx context.Context) error {
 	s.row("a past", "by the token of the run of screen 4, which saw her notes: refused,")
 	s.row("", "%s", memory.CodeOf(err))
 
-	after, err := s.place.onDisk(hers...)
+	after, err := s.location.onDisk(hers...)
 	if err != nil {
 		return err
 	}
-	if len(after) > 0 || len(before) == 0 && s.place.files != nil {
+	if len(after) > 0 || len(before) == 0 && s.location.files != nil {
 		return fmt.Errorf("of %d texts in the file %d are left", len(before), len(after))
 	}
-	s.row("the bytes on disk", "%s", s.place.bytes)
-	if s.place.files != nil {
+	s.row("the bytes on disk", "%s", s.location.bytes)
+	if s.location.files != nil {
 		s.row("", "her notes, her name and her label: %d texts were there before, and %d are now", len(before), len(after))
 	}
 	return nil

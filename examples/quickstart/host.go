@@ -31,7 +31,7 @@ type process struct {
 // A host that stays has one thing more: go bank.Keep(ctx, time.Minute), the loop that does what is
 // due. The story calls bank.Maintain, one round of that loop, when it has set its clock.
 func (s *story) boot(ctx context.Context) (*process, error) {
-	store, closeStore, err := s.place.open(ctx)
+	store, closeStore, err := s.location.open(ctx)
 	if err != nil {
 		return nil, err
 	}

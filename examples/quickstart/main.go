@@ -50,17 +50,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout io.Writer) 
 	s := &story{out: stdout, quiet: *quiet, own: own}
 	switch {
 	case *dsn != "":
-		s.place = inPostgres(*dsn)
+		s.location = inPostgres(*dsn)
 	case *file != "":
-		s.place = inFile(*file)
+		s.location = inFile(*file)
 	default:
 		dir, err := os.MkdirTemp("", "quickstart-")
 		if err != nil {
 			return err
 		}
 		defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
-		s.place = inFile(dir + "/memory.db")
-		s.place.name += ", which is removed at the end (-db keeps a file)"
+		s.location = inFile(dir + "/memory.db")
+		s.location.name += ", which is removed at the end (-db keeps a file)"
 	}
 	return s.tell(ctx)
 }

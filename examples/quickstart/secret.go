@@ -38,15 +38,15 @@ func (s *story) secret(ctx context.Context) error {
 		return err
 	}
 
-	s.row("the bytes on disk", "%s", s.place.bytes)
-	if s.place.files == nil {
+	s.row("the bytes on disk", "%s", s.location.bytes)
+	if s.location.files == nil {
 		return nil
 	}
 	texts := []string{told}
 	for _, key := range []string{apiKey, unknownKey} {
 		texts = append(texts, key, base64.StdEncoding.EncodeToString([]byte(key)), hex.EncodeToString([]byte(key)))
 	}
-	found, err := s.place.onDisk(texts...)
+	found, err := s.location.onDisk(texts...)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
-// place is where memory is kept.
-type place struct {
+// location is where memory is kept.
+type location struct {
 	name string
 	// files are what the disk has of it, none for a server, and bytes says so.
 	files []string
@@ -27,10 +27,10 @@ type place struct {
 }
 
 // inFile keeps memory in a SQLite file. Several processes of a machine may have it open.
-func inFile(path string) place {
+func inFile(path string) location {
 	files, base := []string{path, path + "-wal", path + "-shm"}, filepath.Base(path)
 	searched := fmt.Sprintf("of %s, %s-wal and %s-shm are searched", base, base, base)
-	return place{path, files, searched, func(ctx context.Context) (driver.Adapter, func() error, error) {
+	return location{path, files, searched, func(ctx context.Context) (driver.Adapter, func() error, error) {
 		db, err := sqlite.Open(ctx, path, sqlite.Options{})
 		if err != nil {
 			return nil, nil, err
@@ -40,8 +40,8 @@ func inFile(path string) place {
 }
 
 // inPostgres keeps memory in a PostgreSQL database, for processes of any number of machines.
-func inPostgres(dsn string) place {
-	return place{"a PostgreSQL database", nil, "are the server's, and not looked at", func(ctx context.Context) (driver.Adapter, func() error, error) {
+func inPostgres(dsn string) location {
+	return location{"a PostgreSQL database", nil, "are the server's, and not looked at", func(ctx context.Context) (driver.Adapter, func() error, error) {
 		pool, err := pgxpool.New(ctx, dsn)
 		if err != nil {
 			return nil, nil, err
@@ -56,7 +56,7 @@ func inPostgres(dsn string) place {
 }
 
 // onDisk returns those of the texts that the files have.
-func (p place) onDisk(texts ...string) (found []string, err error) {
+func (p location) onDisk(texts ...string) (found []string, err error) {
 	var all []byte
 	for _, name := range p.files {
 		file, err := os.ReadFile(name)

@@ -17,10 +17,10 @@ import (
 
 // story is what the screens share.
 type story struct {
-	place place
-	own   []memory.Draft // the user's, beside the bundled ones
-	out   io.Writer
-	quiet bool // show the last screen only
+	location location
+	own      []memory.Draft // the user's, beside the bundled ones
+	out      io.Writer
+	quiet    bool // show the last screen only
 
 	now    time.Time
 	host   *process
@@ -131,7 +131,7 @@ func (s *story) load(ctx context.Context) error {
 	if len(s.own) > 0 {
 		s.say("Beside them stand %d of yours; in %d of these a secret was redacted.", len(s.own), redacted)
 	}
-	s.say("Memory is in %s.", s.place.name)
+	s.say("Memory is in %s.", s.location.name)
 	return nil
 }
 

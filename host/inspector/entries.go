@@ -18,7 +18,7 @@ type entryDoc struct {
 	// State is set where it is not plainly live, and For is what took the entry's place.
 	State string `json:"state,omitempty"`
 	For   string `json:"for,omitempty"`
-	// In tells, in a comparison, who has it.
+	// In says which sides of a comparison have it.
 	In *presence `json:"in,omitempty"`
 }
 
@@ -204,7 +204,7 @@ func (h *Handler) record(rec *memory.Record) entryDoc {
 const mostAbout = 500
 
 // subject lists what memory has about a subject, in every ref, with what was derived from it; and how
-// many documents are made of that, by their kinds. It is what forgetting the subject would take along.
+// many documents are made of that, by their kinds. Forgetting the subject would erase all of it.
 func (h *Handler) subject(q *request) (any, error) {
 	subject, err := q.required("subject")
 	if err != nil {

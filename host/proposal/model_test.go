@@ -132,6 +132,9 @@ func TestProposals_LikeTheirModel(t *testing.T) {
 	}
 	names := []string{"revise", "apply", "reject", "archive"}
 	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 5
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 600
 	}

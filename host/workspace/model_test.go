@@ -89,6 +89,9 @@ func TestWorkspace_LikeItsModel(t *testing.T) {
 	const most = 4
 	paths := []string{"a.md", "a/b.md", "ab.md", "A.md", "notes/x_1.json", "z-9"}
 	seeds := uint64(16)
+	if testing.Short() {
+		seeds = 4
+	}
 	if os.Getenv("AGENTMEMORY_LONG") != "" {
 		seeds = 400
 	}

@@ -8,14 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/internal/testkit/forgetting"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -84,15 +83,15 @@ const endCommits = `
 	ALTER TABLE agentmemory.documents ALTER value SET STORAGE EXTERNAL`
 
 // dieInPasses has passes over what was told end at each of their mutations.
-func (h *teller) dieInPasses(t *testing.T, st *Store, sink events.Sink, all ...told) {
+func dieInPasses(t *testing.T, h *forgetting.Host, st *Store, sink events.Sink, all ...forgetting.Words) {
 	for _, when := range []string{"before", "within", "after"} {
 		for n := 0; ; n++ {
 			ref := fmt.Sprintf("killed-%s-%d", when, n)
-			h.tellLate(t, ref, 1, all...)
+			h.TellLate(t, ref, 1, all...)
 			d := &dying{st, when, n}
-			mortal, err := newTeller(ref, d, sink)
+			mortal, err := forgetting.New(ref, d, sink)
 			require.NoError(t, err)
-			err = mortal.pass(t.Context(), ref)
+			err = mortal.Pass(t.Context(), ref)
 			if d.left >= 0 {
 				require.NoError(t, err)
 				require.Equal(t, 5, n, "mutations of the passes")
@@ -148,42 +147,22 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	_, err = pool.Exec(ctx, endCommits)
 	require.NoError(t, err)
-	sink := new(gate)
-	sink.shut.Store(true)
-	h, err := newTeller("telling", db.Memory(), sink)
+	sink := new(forgetting.Gate)
+	sink.Shut.Store(true)
+	h, err := forgetting.New("telling", db.Memory(), sink)
 	require.NoError(t, err)
-	goes, stays := newTold(), newTold()
-	h.tell(t, goes)
-	h.tell(t, stays)
-	h.dieInPasses(t, db.Memory(), sink, goes, stays)
-	_, err = h.bank.Maintain(ctx)
-	require.ErrorIs(t, err, memory.ErrInternal, "the sink refuses")
+	goes, stays := forgetting.NewWords(), forgetting.NewWords()
+	h.Tell(t, goes)
+	h.Tell(t, stays)
+	dieInPasses(t, h, db.Memory(), sink, goes, stays)
 	for _, table := range securedTables {
 		_, err := pool.Exec(ctx, `ANALYZE agentmemory.`+table)
 		require.NoError(t, err)
 	}
-	all := inTables(t, pool)
-	for _, word := range slices.Concat(goes.stored(), stays.stored(), []string{mirrored(goes["killed"])}) {
-		require.Contains(t, all, word)
-	}
-
-	done, err := h.bank.Forget(ctx, home.Tenant, goes["label"])
-	require.NoError(t, err)
-	require.Equal(t, 1, done.Documents)
-	all = inTables(t, pool)
-	log := h.delivered(t, sink)
-	require.Contains(t, log, home.Ref) // events have no tags
-	gone, kept := goes.forgotten(), append(stays.stored(), goes["shared"])
-	for _, word := range gone {
-		require.NotContains(t, all, word)
-		require.NotContains(t, log, word)
-	}
-	for _, word := range kept {
-		require.Contains(t, all, word)
-	}
-	live, err := h.bank.Reader(home.Tenant).List(ctx, sharedRef(goes), memory.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, live, 1)
+	all := func() string { return inTables(t, pool) }
+	require.Contains(t, all(), forgetting.Mirrored(goes["killed"]))
+	h.Forget(t, goes, stays, all)
+	h.Deliver(t, sink, goes)
 
 	if !server.cluster.Owned() {
 		t.Skip("the files of the server are not ours to read")
@@ -192,6 +171,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 		_, err = pool.Exec(ctx, `VACUUM (FULL, ANALYZE) agentmemory.`+table)
 		require.NoError(t, err)
 	}
+	gone, kept := goes.Forgotten(), append(stays.Stored(), goes["shared"])
 	found := inFiles(t, pool, append(gone, kept...))
 	for _, word := range gone {
 		require.Zero(t, found[word])

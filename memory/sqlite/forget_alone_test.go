@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	modernc "modernc.org/sqlite"
 
-	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/internal/testkit/forgetting"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
@@ -50,7 +50,7 @@ func dieInPass(ctx context.Context, file, kill string) error {
 		return err
 	}
 	defer db.Close()
-	h, err := newTeller("dying", db.Memory(), new(gate))
+	h, err := forgetting.New("dying", db.Memory(), new(forgetting.Gate))
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func dieInPass(ctx context.Context, file, kill string) error {
 		return err
 	}
 	left.Store(n)
-	return h.pass(ctx, killedRef)
+	return h.Pass(ctx, killedRef)
 }
 
 // onAnyDisk counts how often a text is in any file beside the database.
@@ -110,14 +110,14 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	db, err := sqlite.Open(t.Context(), path, sqlite.Options{Relaxed: true})
 	require.NoError(t, err)
 	defer db.Close()
-	sink := new(gate)
-	sink.shut.Store(true)
-	h, err := newTeller("telling", db.Memory(), sink)
+	sink := new(forgetting.Gate)
+	sink.Shut.Store(true)
+	h, err := forgetting.New("telling", db.Memory(), sink)
 	require.NoError(t, err)
-	goes, stays := newTold(), newTold()
-	h.tell(t, goes)
-	h.tell(t, stays)
-	h.tellLate(t, killedRef, 600, goes, stays) // reaches overflow pages
+	goes, stays := forgetting.NewWords(), forgetting.NewWords()
+	h.Tell(t, goes)
+	h.Tell(t, stays)
+	h.TellLate(t, killedRef, 600, goes, stays) // reaches overflow pages
 	self, err := os.Executable()
 	require.NoError(t, err)
 	c := exec.CommandContext(t.Context(), self)
@@ -127,39 +127,22 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	if died {
 		require.Equal(t, "signal: killed", err.Error(), string(out))
 	}
-	_, err = h.bank.Maintain(t.Context())
-	require.ErrorIs(t, err, memory.ErrInternal, "the sink refuses")
-	before := inStore(t, db.Memory())
-	for _, word := range slices.Concat(goes.stored(), stays.stored()) {
+	for _, word := range slices.Concat(goes.Stored(), stays.Stored()) {
 		require.Positive(t, onAnyDisk(t, path, word), at)
-		require.Contains(t, before, word, at)
 	}
-	uncommitted = onAnyDisk(t, path, mirrored(goes["killed"])) > 0 && !strings.Contains(before, mirrored(goes["killed"]))
+	made := forgetting.Mirrored(goes["killed"])
+	uncommitted = onAnyDisk(t, path, made) > 0 && !strings.Contains(inStore(t, db.Memory()), made)
 
-	done, err := h.bank.Forget(t.Context(), home.Tenant, goes["label"])
-	require.NoError(t, err)
-	require.Equal(t, 1, done.Documents)
-	gone := goes.forgotten()
-	for _, word := range gone {
-		require.Zero(t, onAnyDisk(t, path, word), at)
+	h.Forget(t, goes, stays, func() string { return inStore(t, db.Memory()) })
+	left := func() {
+		for _, word := range goes.Forgotten() {
+			require.Zero(t, onAnyDisk(t, path, word), at)
+		}
 	}
-	left := inStore(t, db.Memory())
-	log := h.delivered(t, sink)
-	require.Contains(t, log, home.Ref, at) // events have no tags
-	for _, word := range gone {
-		require.NotContains(t, left, word, at)
-		require.NotContains(t, log, word, at)
-	}
-	for _, word := range append(stays.stored(), goes["shared"]) {
-		require.Contains(t, left, word, at)
-	}
-	live, err := h.bank.Reader(home.Tenant).List(t.Context(), sharedRef(goes), memory.ListOptions{})
-	require.NoError(t, err)
-	require.Len(t, live, 1)
+	left()
+	h.Deliver(t, sink, goes)
 	require.NoError(t, db.Close())
-	for _, word := range gone {
-		require.Zero(t, onAnyDisk(t, path, word), at)
-	}
+	left()
 	return died, uncommitted
 }
 
@@ -168,26 +151,26 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 // all the same.
 func TestM10_ForgetAgainEmptiesTheLog(t *testing.T) {
 	db, path := fresh(t)
-	h, err := newTeller("telling", db.Memory(), new(gate))
+	h, err := forgetting.New("telling", db.Memory(), new(forgetting.Gate))
 	require.NoError(t, err)
-	w := newTold()
-	h.tell(t, w)
-	killed, err := newTeller("killed", open(t, path).Memory(), new(gate))
+	w := forgetting.NewWords()
+	h.Tell(t, w)
+	killed, err := forgetting.New("killed", open(t, path).Memory(), new(forgetting.Gate))
 	require.NoError(t, err)
 	reader, err := raw(t, path).Begin()
 	require.NoError(t, err)
 	var n int
 	require.NoError(t, reader.QueryRow(`SELECT count(*) FROM entries`).Scan(&n)) // is in the way of the one that is killed
-	_, err = killed.bank.Forget(t.Context(), home.Tenant, w["label"])
+	_, err = killed.Bank.Forget(t.Context(), home.Tenant, w["label"])
 	require.NoError(t, err)
 	require.NoError(t, reader.Rollback())
 	require.Positive(t, onAnyDisk(t, path, w["plain"]))
 	before, err := db.Memory().Version(t.Context(), home.Tenant)
 	require.NoError(t, err)
-	done, err := h.bank.Forget(t.Context(), home.Tenant, w["label"])
+	done, err := h.Bank.Forget(t.Context(), home.Tenant, w["label"])
 	require.NoError(t, err)
 	require.Zero(t, done)
-	for _, word := range w.forgotten() {
+	for _, word := range w.Forgotten() {
 		require.Zero(t, onAnyDisk(t, path, word))
 	}
 	after, err := db.Memory().Version(t.Context(), home.Tenant)

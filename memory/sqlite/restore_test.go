@@ -17,6 +17,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/sqlite"
+	"github.com/openwop/agentmemory/redact"
 )
 
 // The procedure of the README: what was forgotten after the backup was made is forgotten
@@ -32,9 +33,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 		return bank
 	}
 	tell := func(bank *memory.Bank, run, text, subject string) memory.Token {
-		secrets, err := noSecrets(ctx, home.Tenant)
-		require.NoError(t, err)
-		r, err := bank.Start(ctx, memory.RunConfig{ID: run, Tenant: home.Tenant, Redactor: secrets})
+		r, err := bank.Start(ctx, memory.RunConfig{ID: run, Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 		require.NoError(t, err)
 		_, err = r.Put(ctx, home.Ref, memory.Draft{Content: text, Subjects: []string{subject}})
 		require.NoError(t, err)

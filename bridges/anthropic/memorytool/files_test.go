@@ -158,7 +158,11 @@ func TestMalformedInput(t *testing.T) {
 func TestFiles_LikeATree(t *testing.T) {
 	paths := []string{"/memories/a", "/memories/b.md", "/memories/d/x", "/memories/d/y", "/memories/d/e/z", "/memories/d", "/memories/a/q"}
 	words := []string{"alpha", "beta", "gamma"}
-	for seed := range uint64(80) {
+	seeds := uint64(80)
+	if testing.Short() {
+		seeds = 16
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 23))
 		h := newHost(t)
 		f, tree := h.live("acme"), map[string]string{}

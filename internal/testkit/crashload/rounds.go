@@ -31,8 +31,6 @@ type Rounds struct {
 	// Open opens the store: in the child, which calls [Child] with it, and in this
 	// process to verify.
 	Open Opener
-	// Env is added to the child's environment.
-	Env []string
 	// Strike, if set, happens in the midst of the load, which goes on for a while
 	// before it is killed: a death of the database server and its restart, say.
 	Strike func(ctx context.Context, round int) error
@@ -123,7 +121,7 @@ func (r Rounds) start(ctx context.Context) (*child, error) {
 		return nil, err
 	}
 	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(r.Dir, logFile)}
-	c.cmd.Env = append(append(os.Environ(), r.Env...), EnvDir+"="+r.Dir)
+	c.cmd.Env = append(os.Environ(), EnvDir+"="+r.Dir)
 	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
 	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
 		return nil, err

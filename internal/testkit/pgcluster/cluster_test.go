@@ -128,13 +128,13 @@ func TestCluster_CloseLeavesNothing(t *testing.T) {
 		(*Cluster).Kill,
 	} {
 		c := private(t)
-		server, sweeper := c.server.process.Pid, c.home.sweeper.Process.Pid
+		server, remover := c.server.process.Pid, c.home.remover.Process.Pid
 		require.NoError(t, stop(c))
 		require.NoError(t, c.Close())
 		require.NoError(t, c.Close())
 		assert.NoDirExists(t, c.home.dir)
 		assert.False(t, running(server))
-		assert.False(t, running(sweeper))
+		assert.False(t, running(remover))
 		assert.ErrorIs(t, c.Restart(t.Context()), errClosed)
 	}
 }

@@ -25,8 +25,8 @@ var homes = "/tmp"
 type home struct {
 	bin, dir string
 	as       *syscall.Credential // nil: the user of this process
-	sweeper  *exec.Cmd
-	alive    io.Closer // the sweeper waits for its end
+	remover  *exec.Cmd
+	alive    io.Closer // the remover waits for its end
 }
 
 // newHome makes the directory and what removes it if this process dies, and fills
@@ -57,7 +57,7 @@ func (h *home) prepare() error {
 			return err
 		}
 	}
-	return h.sweep()
+	return h.removeAtEnd()
 }
 
 // initdb fills a home with the data of a new server.
@@ -115,10 +115,10 @@ func unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("pgcluster: the server refuses to run as root, and there is neither a user postgres nor nobody")
 }
 
-// sweep starts a process that stops the server and removes the directory when this process ends,
+// removeAtEnd starts a process that stops the server and removes the directory when this process ends,
 // however it ends: it reads from a pipe that no other process holds.
-func (h *home) sweep() error {
-	h.sweeper = exec.Command("/bin/sh", "-c", `read -r _
+func (h *home) removeAtEnd() error {
+	h.remover = exec.Command("/bin/sh", "-c", `read -r _
 for pid in "$1/data/postmaster.pid" "$1/pid"; do
 	[ -e "$pid" ] && kill -QUIT "$(head -n 1 "$pid")"
 done
@@ -127,9 +127,9 @@ for _ in 1 2 3 4 5 6 7 8 9; do
 	[ -e "$1" ] || exit 0
 	sleep 1
 done`, "sh", h.dir)
-	h.sweeper.Dir = "/"
-	h.sweeper.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is not for it
-	alive, err := h.sweeper.StdinPipe()
+	h.remover.Dir = "/"
+	h.remover.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt is not for it
+	alive, err := h.remover.StdinPipe()
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ done`, "sh", h.dir)
 	// A pipe that is garbage is closed: a cluster that is not referred to any more would
 	// lose its directory under a server that is still used.
 	pipes.Store(alive, nil)
-	return h.sweeper.Start()
+	return h.remover.Start()
 }
 
 // pipes are those of all directories that were not removed.
@@ -146,8 +146,8 @@ var pipes sync.Map
 // remove removes the directory of a server that is stopped.
 func (h *home) remove() error {
 	err := os.RemoveAll(h.dir)
-	if h.sweeper != nil && h.sweeper.Process != nil {
-		err = errors.Join(err, h.alive.Close(), h.sweeper.Wait())
+	if h.remover != nil && h.remover.Process != nil {
+		err = errors.Join(err, h.alive.Close(), h.remover.Wait())
 		pipes.Delete(h.alive)
 	}
 	return err

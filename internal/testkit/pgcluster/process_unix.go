@@ -22,7 +22,7 @@ func childrenOf(pid int) []int {
 	return children
 }
 
-// running reports whether a process runs still. One that nobody has waited for does
+// running reports whether a process runs still. One that has ended and was not waited for does
 // not.
 func running(pid int) bool {
 	state, _ := status(pid)

@@ -28,8 +28,8 @@ type store interface {
 	driver.Scheduler
 }
 
-// place is an open store.
-type place struct {
+// session is an open store, with what the commands need of it.
+type session struct {
 	store
 	bank  *memory.Bank
 	close func() error
@@ -38,8 +38,8 @@ type place struct {
 }
 
 // open opens the store of the command line. Unless it may make one, there must be one.
-func (p *program) open(ctx context.Context, make bool) (*place, error) {
-	var at *place
+func (p *program) open(ctx context.Context, make bool) (*session, error) {
+	var at *session
 	var err error
 	switch {
 	case (p.db == "") == (p.postgres == ""):
@@ -63,7 +63,7 @@ func (p *program) open(ctx context.Context, make bool) (*place, error) {
 }
 
 // onStore runs a command on the store of the command line, which must be there.
-func (p *program) onStore(run func(context.Context, *place, []string) error) func(context.Context, []string) error {
+func (p *program) onStore(run func(context.Context, *session, []string) error) func(context.Context, []string) error {
 	return func(ctx context.Context, args []string) (err error) {
 		at, err := p.open(ctx, false)
 		if err != nil {
@@ -75,7 +75,7 @@ func (p *program) onStore(run func(context.Context, *place, []string) error) fun
 }
 
 // onTenant runs a command on one tenant's memory.
-func (p *program) onTenant(run func(context.Context, *place, []string) error) func(context.Context, []string) error {
+func (p *program) onTenant(run func(context.Context, *session, []string) error) func(context.Context, []string) error {
 	return func(ctx context.Context, args []string) error {
 		if p.tenant == "" {
 			return misuse("say whose memory: -tenant ID")
@@ -84,7 +84,7 @@ func (p *program) onTenant(run func(context.Context, *place, []string) error) fu
 	}
 }
 
-func openFile(ctx context.Context, path string, make bool) (*place, error) {
+func openFile(ctx context.Context, path string, make bool) (*session, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !make:
@@ -113,7 +113,7 @@ func openFile(ctx context.Context, path string, make bool) (*place, error) {
 		name := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: "mode=ro"}
 		return healthOfFile(ctx, name.String())
 	}
-	return &place{store: db.Memory(), close: db.Close, health: health}, nil
+	return &session{store: db.Memory(), close: db.Close, health: health}, nil
 }
 
 func healthOfFile(ctx context.Context, dsn string) (schema int, wrong []string, err error) {
@@ -142,7 +142,7 @@ func healthOfFile(ctx context.Context, dsn string) (schema int, wrong []string, 
 	return schema, wrong, rows.Err()
 }
 
-func openDatabase(ctx context.Context, dsn string, make bool) (*place, error) {
+func openDatabase(ctx context.Context, dsn string, make bool) (*session, error) {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
 		return nil, advice("-postgres is no connection string: it looks like postgres://user@host/database or host=… dbname=…")
@@ -172,7 +172,7 @@ func openDatabase(ctx context.Context, dsn string, make bool) (*place, error) {
 		pool.Close()
 		return err
 	}
-	return &place{store: db.Memory(), close: closeAll, health: health}, nil
+	return &session{store: db.Memory(), close: closeAll, health: health}, nil
 }
 
 // withCause adds what the system said to an error of opening, before anything was read.
@@ -184,11 +184,11 @@ func withCause(err error) error {
 }
 
 // job opens a pass on the tenant's memory.
-func (at *place) job(tenant string, r memory.Redactor) (*memory.Job, error) {
+func (at *session) job(tenant string, r memory.Redactor) (*memory.Job, error) {
 	return at.bank.Background(memory.JobConfig{ID: "agentmemory-" + rand.Text(), Tenant: tenant, Redactor: r})
 }
 
 // reader opens a pass that writes nothing and needs no secrets.
-func (at *place) reader(tenant string) (*memory.Job, error) {
+func (at *session) reader(tenant string) (*memory.Job, error) {
 	return at.job(tenant, redact.New(redact.Config{}))
 }
