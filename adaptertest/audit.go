@@ -53,6 +53,7 @@ const (
 	auditedInstants = 4
 	auditedNames    = 80
 	auditedOfMany   = 6 // names, where there are more than a thousand records
+	auditedForeign  = 6 // ids that are elsewhere
 	auditedVersions = 4
 )
 
@@ -88,12 +89,12 @@ func (w *world) auditUnknown() {
 		unknown = append(unknown, at(tenant, "never written"))
 		break
 	}
-	_, foreign := w.known("never written")
 	for _, s := range unknown {
-		w.auditScope(s, nil, foreign[:min(3, len(foreign))])
+		w.throwDice(s.Tenant)
+		_, foreign := w.known(s)
+		w.auditScope(s, nil, foreign)
 		if w.level != LevelAdapter {
-			w.throwDice(s.Tenant)
-			w.auditRecords(s, nil, foreign[:min(3, len(foreign))])
+			w.auditRecords(s, nil, foreign)
 		}
 	}
 	delete(w.ref.tenants, "never written")
@@ -103,23 +104,23 @@ func (w *world) auditUnknown() {
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
 	w.asked = map[string]bool{}
-	ids, foreign := w.known(tenant)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
+		own, foreign := w.known(s)
 		for _, now := range instants {
-			w.as(now, func() { w.auditScope(s, ids[ref], foreign) })
+			w.as(now, func() { w.auditScope(s, own, foreign) })
 		}
 		if w.level != LevelAdapter {
-			w.auditRecords(s, ids[ref], foreign)
+			w.auditRecords(s, own, foreign)
 		}
 		if w.level == LevelVersioned {
-			w.auditVersions(s, ids[ref], foreign, instants)
+			w.auditVersions(s, own, foreign, instants)
 		}
 	}
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		w.auditAnyPages(at(tenant, ref))
 	}
-	w.auditGone(tenant)
+	w.auditFirst(tenant)
 	if w.level != LevelAdapter {
 		for ref := range sorted(w.ref.tenant(tenant).refs) {
 			w.auditAnyRecords(at(tenant, ref))
@@ -154,24 +155,24 @@ func (w *world) unnoted(read func()) {
 	w.silently(read)
 }
 
-// known are the ids of each ref of a tenant, and ids that other refs and tenants hold.
-func (w *world) known(tenant string) (own map[string][]string, foreign []string) {
-	own = map[string][]string{}
+// known are the ids of a scope, and a few that only other refs and tenants hold, or that were
+// held before.
+func (w *world) known(s driver.Scope) (own, foreign []string) {
 	others := map[string]bool{}
-	for name, t := range w.ref.tenants {
-		for ref, recs := range t.refs {
-			for i, rec := range recs {
-				if name == tenant {
-					own[ref] = append(own[ref], rec.Entry.ID)
-				}
-				if i < auditedNames {
-					others[rec.Entry.ID] = true
-				}
+	for _, t := range w.ref.tenants {
+		for _, recs := range t.refs {
+			for _, rec := range recs[:min(len(recs), auditedNames)] {
+				others[rec.id] = true
 			}
 		}
 	}
+	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
+		own = append(own, rec.id)
+		delete(others, rec.id)
+	}
 	foreign = slices.Sorted(maps.Keys(others))
-	return own, append(foreign[:min(len(foreign), 4*auditedNames)], "never")
+	w.dice.Shuffle(len(foreign), func(i, k int) { foreign[i], foreign[k] = foreign[k], foreign[i] })
+	return own, append(foreign[:min(len(foreign), auditedForeign)], "never")
 }
 
 // instants are those at which a tenant is read: the present, the zero instant, and those

@@ -52,10 +52,10 @@ var keptDefects = []defect{
 			return recs, err
 		}
 	}),
-	reopened("counts towards limits what it wrote itself", "DURABLE/limits", mutated(func(_ *broken, m *driver.Mutation) {
+	reopened("counts towards limits what it wrote itself", "DURABLE/reopened", mutated(func(_ *broken, m *driver.Mutation) {
 		m.Limits.Entries *= 2
 	})),
-	reopened("answers from a cache of its own", "DURABLE/shared-writes", func(b *broken) {
+	reopened("answers from a cache of its own", "DURABLE/shared", func(b *broken) {
 		var cache sync.Map
 		listed(func(_ *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
 			first, _ := cache.LoadOrStore(s, found)
@@ -68,7 +68,7 @@ var keptDefects = []defect{
 			return ctx.Err()
 		}
 	}),
-	{"keeps what it looked up beyond a drop", "MODEL/again", func(b *broken) {
+	{"keeps what it looked up beyond a drop", "MODEL/", func(b *broken) {
 		var mu sync.Mutex
 		kept := map[string][]driver.Record{}
 		renew := func() {

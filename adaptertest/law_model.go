@@ -5,14 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func modelLaw() law {
 	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(slices.Concat(sequenceCases(), loopCases()), []testCase{
-		{"again", "after a change of any kind every read gives another answer than before, or the same, as the change wants it", nil,
-			func(w *world) { sweepAgain(w, func() []driver.Adapter { return []driver.Adapter{w.store} }) }},
 		{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil,
 			func(w *world) { w.explore(w.size(8, 40, 300), nil) }},
 	}...)}
