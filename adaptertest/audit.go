@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -104,6 +103,7 @@ func (w *world) auditUnknown() {
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
 	w.asked = map[string]bool{}
+	instants = append(instants[:1:1], few(w, 1, slices.Clone(instants[1:]))...)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
 		own, foreign := w.known(s)
@@ -196,8 +196,17 @@ func (w *world) instants(tenant string) []time.Time {
 	return all
 }
 
+// few are some of many, if the audit is sparing.
+func few[T any](w *world, n int, all []T) []T {
+	if w.sparing && len(all) > n {
+		w.dice.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		return all[:n]
+	}
+	return all
+}
+
 // labels are the tags, or the subjects, that records of a scope carry.
-func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
+func (w *world) labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
 	found := map[string]bool{}
 	most := mostNames(len(recs))
 	for _, rec := range recs {
@@ -207,7 +216,7 @@ func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return few(w, 2, slices.Sorted(maps.Keys(found)))
 }
 
 func tagsOf(e *driver.Entry) []string     { return e.Tags }
@@ -237,7 +246,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string) {
 			}
 		})
 	}
-	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
 	for _, tag := range tags {
 		q := driver.Query{At: w.now, Tags: []string{tag}}
 		w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
@@ -289,7 +298,7 @@ func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
 	if len(heads) > 0 {
 		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: own})
 	}
-	for _, label := range labels(recs, subjectsOf) {
+	for _, label := range w.labels(recs, subjectsOf) {
 		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label})
 		if !w.asked[label] {
 			w.asked[label] = true
@@ -311,29 +320,31 @@ func (w *world) auditDocuments(tenant string) {
 	w.unnoted(func() {
 		w.sameRecords(w.history(tenant, driver.HistoryQuery{}), w.ref.history(tenant, driver.HistoryQuery{}))
 	})
-	queries := map[driver.DocumentQuery]bool{{}: true, {Ref: "never"}: true, {EveryRef: true}: true, {EveryRef: true, Bare: true}: true}
-	for name, d := range t.documents {
+	var queries []driver.DocumentQuery
+	asked := map[driver.DocumentQuery]bool{}
+	ask := func(all ...driver.DocumentQuery) {
+		for _, q := range all {
+			if !asked[q] {
+				asked[q], queries = true, append(queries, q)
+			}
+		}
+	}
+	ask(driver.DocumentQuery{}, driver.DocumentQuery{Ref: "never"}, driver.DocumentQuery{EveryRef: true, Bare: true})
+	for _, name := range slices.SortedFunc(maps.Keys(t.documents), compareNames) {
 		if len(queries) > 4*mostNames(len(t.documents)) {
 			break
 		}
-		queries[driver.DocumentQuery{Ref: name.ref}] = true
-		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind}] = true
-		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Key: name.key}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key}] = true
+		d := t.documents[name]
+		ask(driver.DocumentQuery{Ref: name.ref}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key},
+			driver.DocumentQuery{EveryRef: true, Kind: name.kind}, driver.DocumentQuery{EveryRef: true, Key: name.key}, driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key})
 		if d.Group != "" {
-			queries[driver.DocumentQuery{EveryRef: true, Group: d.Group}] = true
-			queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group}] = true
+			ask(driver.DocumentQuery{EveryRef: true, Group: d.Group}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group})
 		}
 		for _, label := range d.Subjects[:min(3, len(d.Subjects))] {
-			queries[driver.DocumentQuery{EveryRef: true, Subject: label}] = true
-			queries[driver.DocumentQuery{Ref: name.ref, Subject: label}] = true
+			ask(driver.DocumentQuery{EveryRef: true, Subject: label}, driver.DocumentQuery{Ref: name.ref, Subject: label})
 		}
 	}
-	for _, q := range slices.SortedFunc(maps.Keys(queries), func(a, b driver.DocumentQuery) int {
-		return cmp.Or(compareNames(documentName{a.Ref, a.Kind, a.Key}, documentName{b.Ref, b.Kind, b.Key}), strings.Compare(a.Group, b.Group), strings.Compare(a.Subject, b.Subject))
-	}) {
+	for _, q := range append(few(w, 6, queries), driver.DocumentQuery{EveryRef: true}) {
 		q.Tenant = tenant
 		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 	}
@@ -428,8 +439,8 @@ func (w *world) heldOf(tenant string) []heldVersion {
 
 // auditVersions reads a scope as of the versions that were held.
 func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []time.Time) {
-	held := w.heldOf(s.Tenant)
-	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	held := few(w, 2, w.heldOf(s.Tenant))
+	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
 	for i, h := range held {
 		for _, now := range instants {
 			w.as(now, func() {
@@ -448,15 +459,14 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
 			})
 		}
-		for _, tag := range tags[:min(3, len(tags))] {
+		for _, tag := range tags[:min(2, len(tags))] {
 			q := driver.Query{At: w.now, Tags: []string{tag}}
 			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
 		}
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
 		for k, later := range held {
-			if w.changes != nil && (k == i || k == i+1 || i < k && k == len(held)-1) { // the next and the last
+			if w.changes != nil && (k == i+1 || i < k && k == len(held)-1 || k == 0 && i == len(held)-1) { // the next, the last and one before
 				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
-				w.unnoted(func() { w.changed(s, later.store, h.store, w.ref.changed(s, later.number, h.number)) })
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func (w *world) explore(sequences int, settle func()) {
 func (m *model) playAll(steps []step) (failed *failure) {
 	m.world.play(func() {
 		m.restart()
-		m.handles, m.plans = nil, nil
+		m.handles, m.plans, m.sparing = nil, nil, m.config.short
 		for i, s := range modelScopes {
 			m.plans = append(m.plans, &plan{world: m.world, Scope: s, variant: i})
 		}
@@ -63,6 +63,9 @@ func (m *model) playAll(steps []step) (failed *failure) {
 				m.settle()
 				m.handles = nil // they may be of another state than the store that was gone on with
 				m.audit()
+				if m.level != LevelAdapter {
+					m.usesWhatTheReferenceSays(m.plans[s.plan].Scope)
+				}
 			}
 		}
 		m.audit()

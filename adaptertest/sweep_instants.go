@@ -38,7 +38,7 @@ var zones = []*time.Location{time.UTC, time.FixedZone("", 5*3600+1800), time.Fix
 func sweepInstants(w *world) {
 	all := slices.Clone(instants)
 	first, last := time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(9999, 12, 30, 0, 0, 0, 0, time.UTC).UnixMilli()
-	for i := range w.size(20, 150, 2000) {
+	for i := range w.size(60, 150, 2000) {
 		at := time.UnixMilli(first + w.rng.Int64N(last-first)).UTC()
 		if i%2 == 0 { // most are of these centuries
 			at = epoch.Add(time.Duration(w.rng.Int64N(6e12)-3e12) * time.Millisecond)
@@ -102,11 +102,10 @@ func (w *world) judgesInstant(i int) {
 			w.absent(home, id)
 		}
 	}
-	for _, q := range []driver.Query{{IDs: names}, {Since: w.now, Limit: 3}, {Until: w.now, Limit: 3},
-		{After: driver.Cursor{CreatedAt: w.now, ID: names[0]}, Limit: 3}} {
-		q.At = w.now
-		w.samePages(home, q)
-	}
+	q := []driver.Query{{IDs: names}, {Since: w.now, Limit: 3}, {Until: w.now, Limit: 3},
+		{After: driver.Cursor{CreatedAt: w.now, ID: names[0]}, Limit: 3}}[w.rng.IntN(4)]
+	q.At = w.now
+	w.samePages(home, q)
 	if w.tx != nil {
 		w.tryApply(home.Tenant, driver.Mutation{Live: located(home, names[0])})
 	}

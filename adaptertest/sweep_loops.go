@@ -92,13 +92,13 @@ func loopCases() []testCase {
 
 // looped is how many of each thing there are: more than a page that a store reads ahead, and at
 // least twice changedInLoop.
-func (w *world) looped() int { return w.size(200, 1100, 1100) }
+func (w *world) looped() int { return w.size(130, 1100, 1100) }
 
 // leftLoops is how often a loop is left early: more often than a pool has connections.
 const leftLoops = 40
 
 // changedInLoop is at how many of them the store is changed.
-const changedInLoop = 100
+const changedInLoop = 60
 
 // fillLoops makes entries, of which the half is merged, documents, events and scopes.
 func (w *world) fillLoops() {

@@ -291,6 +291,7 @@ func manyCases() []testCase {
 				c.run(w, n)
 				w.audit()
 			}
+			w.unmirrored() // each rung was audited
 		}})
 	}
 	return cases

@@ -186,6 +186,7 @@ func (w *world) sweepNames(plots []*plot) {
 			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
 		}
 	}
+	w.unmirrored() // each round was audited
 }
 
 func (w *world) shuffle(plots []*plot) {
