@@ -409,8 +409,9 @@ func (w *world) auditShared() {
 // sameDue compares what is due, which has no order within an instant.
 func (w *world) sameDue(got, want []driver.Document) {
 	for i := range got {
-		w.check(i == 0 || !got[i].Due.Before(got[i-1].Due), "what is due in the order of its instants", "%s after %s",
-			describeDocument(&got[i]), describeDocument(&got[max(0, i-1)]))
+		if i > 0 && got[i].Due.Before(got[i-1].Due) {
+			w.fail("what is due in the order of its instants", describeDocument(&got[i])+" after "+describeDocument(&got[i-1]))
+		}
 	}
 	got = slices.SortedFunc(slices.Values(got), compareDue)
 	w.sameDocuments(got, want)
@@ -510,5 +511,7 @@ func (w *world) sameOutbox(got, want []events.Record) {
 func (w *world) sameEvent(got, want *events.Record) {
 	same := *got
 	same.Time = want.Time
-	w.check(got.Time.Equal(want.Time) && reflect.DeepEqual(same, *want), describeEvent(want), "%s", describeEvent(got))
+	if !got.Time.Equal(want.Time) || !reflect.DeepEqual(same, *want) {
+		w.fail(describeEvent(want), describeEvent(got))
+	}
 }

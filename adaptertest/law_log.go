@@ -140,8 +140,9 @@ func (w *world) auditLog(tenant string) {
 		}
 		got := w.readLog(tenant, name.run)
 		for i := range got {
-			w.check(i < len(want) && sameRunEvent(&got[i], &want[min(i, len(want)-1)]), fmt.Sprintf("%d events as they were logged", len(want)),
-				"as number %d %s, with sequence %d", i, describeEvent(&got[i].Record), got[i].Sequence)
+			if i >= len(want) || !sameRunEvent(&got[i], &want[i]) {
+				w.fail(fmt.Sprintf("%d events as they were logged", len(want)), fmt.Sprintf("as number %d %s, with sequence %d", i, describeEvent(&got[i].Record), got[i].Sequence))
+			}
 		}
 		w.check(len(got) == len(want), fmt.Sprintf("%d events in the log of run %s", len(want), short(name.run)), "%d", len(got))
 	}

@@ -238,7 +238,9 @@ func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries 
 	w.must(err)
 	for i := 1; i < len(got); i++ {
 		before, after := &refRecord{id: got[i-1].ID, created: got[i-1].CreatedAt}, &refRecord{id: got[i].ID, created: got[i].CreatedAt}
-		w.check(inListOrder(before, after) < 0, "the order of a list, each entry once", "%s before %s", describeEntry(&got[i-1]), describeEntry(&got[i]))
+		if inListOrder(before, after) >= 0 {
+			w.fail("the order of a list, each entry once", describeEntry(&got[i-1])+" before "+describeEntry(&got[i]))
+		}
 	}
 	byID := byID(got)
 	for _, id := range ids {
