@@ -16,7 +16,6 @@ func viewLaw() law {
 		{"lives", "each version shows what lived then, until a purge, which removes what no later one shows and says how much", v, viewLives},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
@@ -129,32 +128,6 @@ func readWhileWriting(w *world) {
 			}
 		})
 	})
-}
-
-func runView(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	one := h.note(job, home.Ref, "one")
-	two := h.note(job, home.Ref, "two")
-	three := h.note(job, home.Ref, "three", "customer:1")
-	run := h.run(home.Tenant, "run-1", "")
-	w.did("three entries are there, a run starts and writes one and deletes another")
-	own := h.note(run, home.Ref, "own")
-	_, err := run.Delete(w.ctx, home.Ref, one.ID)
-	w.must(err)
-	w.did("others write, merge, delete and purge")
-	h.note(job, home.Ref, "later")
-	h.merge(job, home.Ref, "merged", own, two)
-	_, err = job.Delete(w.ctx, home.Ref, three.ID)
-	w.must(err)
-	_, err = h.bank.Purge(w.ctx, home.Tenant)
-	w.must(err)
-	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "three", "own")
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "merged", "later")
-	w.did("the customer of the third is forgotten")
-	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
-	w.must(err)
-	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "own")
 }
 
 func runToken(w *world) {

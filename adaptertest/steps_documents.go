@@ -152,9 +152,3 @@ func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.Cha
 		w.fail(expected, text)
 	}
 }
-
-// lacks expects no document of that name.
-func (w *world) lacks(d driver.Document) {
-	docs := w.documents(exactly(&d))
-	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
-}

@@ -98,24 +98,6 @@ func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
 	return recs
 }
 
-// record expects the scope to have a record of the id.
-func (w *world) record(s driver.Scope, id string) driver.Record {
-	recs := w.lookUp(s, id)
-	w.check(len(recs) == 1 && recs[0].Entry.ID == id, "the record of "+short(id), "%d records: %s", len(recs), describeRecords(recs))
-	return recs[0]
-}
-
-// looksUp expects the record to be so.
-func (w *world) looksUp(s driver.Scope, want driver.Entry, state driver.State, successor string) {
-	w.sameRecord(w.record(s, want.ID), driver.Record{Scope: s, Entry: want, State: state, For: successor})
-}
-
-func (w *world) sameRecord(rec, want driver.Record) {
-	if !equalRecords(&rec, &want) {
-		w.fail(describeRecord(&want), describeRecord(&rec))
-	}
-}
-
 func equalRecords(a, b *driver.Record) bool {
 	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
 }
@@ -280,9 +262,4 @@ func (w *world) purge(tenant string, v driver.Version) int {
 	}
 	w.unmirrored()
 	return n
-}
-
-// stub expects that nothing is left of an entry but its id and what became of it.
-func (w *world) stub(s driver.Scope, id string, state driver.State, successor string) {
-	w.sameRecord(w.record(s, id), driver.Record{Scope: s, Entry: driver.Entry{ID: id}, State: state, For: successor, Erased: true})
 }

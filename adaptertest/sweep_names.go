@@ -22,8 +22,6 @@ var likenesses = [][]string{
 	{"b", "_", "."}, {"a  b", "a%2Fb"}, {"ı", "İ"}, {"k", "\u212a"}, {"σ", "ς"}, {"\uffee", "\uffed"},
 }
 
-var lookalikes = slices.Concat(likenesses...)
-
 const mostAlike = 35
 
 // namesUpTo are the likenesses, and long names that differ in their last byte only: if
