@@ -12,7 +12,7 @@ import (
 func batchLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all", cases: []testCase{
-		{"parts", "a mutation of several parts is judged part by part, whatever the states of its entries, and happens whole or not at all", tx, sweepParts},
+		{"parts", "a mutation of parts of each kind happens whole, and if one of them fails, nothing of it happens", tx, func(w *world) { failsAtTheLast(w, 2) }},
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
 		{"racing-heirs", "of mutations that race to be the first for whose entry another is retired exactly one happens", tx, racingHeirs},

@@ -14,8 +14,14 @@ func documentLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "DOCUMENT", number: "M8, M10, K2", says: "a document changes by compare-and-swap, together with its mutation, and goes with the entries that it is made of", cases: append([]testCase{
 		{"values", "values are bytes, nil and empty are the same, and a store has a value of its own", tx, documentValues},
-		{"short-sequences", "every short sequence of steps about the same documents and events ends as it should", tx, func(w *world) {
-			w.sweepSequences(documentMoves)
+		{"steps", "a swap holds only for the revision and the class that are there, and content goes with its entries", tx, func(w *world) {
+			p := &plan{world: w, Scope: home}
+			for _, id := range []string{"a", "b", "c"} {
+				w.put(home, p.member(id))
+			}
+			for _, x := range documentMoves {
+				x.make(p)
+			}
 		}},
 		{"racing-swaps", "of swaps that race exactly one succeeds", tx, racingSwaps},
 	}, malformedCases()...)}

@@ -13,6 +13,7 @@ func faultLaw() law {
 	tx := []Offer{Transactor}
 	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
 	l.cases = methodCases("cancelled", "a call whose context is done returns the context's error, or all that there is, and changes nothing", sweepCancelled)
+	l.cases = append(l.cases, methodCases("resources", "no call leaves a goroutine, a file or a connection behind, however it ends", sweepResources)...)
 	l.cases = append(l.cases,
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},

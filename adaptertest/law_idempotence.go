@@ -35,7 +35,10 @@ func putAgainDeleted(w *world) {
 func putAnother(w *world) {
 	for i, change := range entryChanges {
 		e := w.put(home, w.whole(fmt.Sprint("e", i)))
-		change(&e)
-		w.mustBe(w.tryPut(home, e), driver.ErrConflict)
+		other := e
+		change(&other)
+		w.mustBe(w.tryPut(home, other), driver.ErrConflict)
+		w.get(home, e)
 	}
+	w.unmirrored() // which of them are live and in which order are other laws
 }

@@ -27,6 +27,17 @@ func countedEntries(w *world) {
 		w.advance(time.Hour)
 		w.usesWhatTheReferenceSays(home)
 	}
+	w.apply(queue(w.event("run-1", "waits")))
+	beyond := queue(w.event("run-1", "one"), w.event("run-1", "two"))
+	beyond.Limits.Waiting = 1
+	if w.kept != nil { // what is kept does not wait
+		beyond.Keep = true
+		w.apply(beyond)
+	}
+	beyond = queue(w.event("run-1", "three"))
+	beyond.Limits.Waiting = 1
+	_, err := w.tryApply(home.Tenant, beyond)
+	w.mustBe(err, driver.ErrBacklog)
 }
 
 // raceLimits has two stores race for the last five places of home's tenant.

@@ -32,7 +32,7 @@ func listNewestFirst(w *world) {
 		}
 		w.put(home, e)
 	}
-	w.sameEntries(w.list(home, driver.Query{At: w.now}), w.ref.list(home, -1, driver.Query{At: w.now}))
+	w.lists(home, ids(w.ref.list(home, -1, driver.Query{At: w.now}))...)
 }
 
 func limitOne(w *world) {
@@ -58,11 +58,14 @@ func expiryLaw() law {
 func readExpired(w *world) {
 	for _, year := range []int{1987, 2001, 2387} {
 		w.now = time.Date(year, 5, 17, 12, 30, 45, 0, time.UTC)
-		s := at(fmt.Sprint("year ", year), "ref")
-		w.put(s, w.mortal("short", 5*time.Millisecond))
-		w.put(s, w.mortal("long", time.Minute))
-		w.puts(s, "for ever")
+		w.put(home, w.mortal(fmt.Sprint("short", year), 5*time.Millisecond))
+		w.put(home, w.mortal(fmt.Sprint("long", year), time.Minute))
+		for _, d := range []time.Duration{4 * time.Millisecond, time.Millisecond, time.Minute - 6*time.Millisecond, time.Millisecond} {
+			w.advance(d)
+			w.auditTenant(home.Tenant, []time.Time{w.now})
+		}
 	}
+	w.unmirrored() // it was read at each of those instants
 }
 
 func queryLaw() law {

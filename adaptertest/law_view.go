@@ -14,6 +14,7 @@ func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
 	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: []testCase{
 		{"lives", "each version shows what lived then, until a purge, which removes what no later one shows and says how much", v, viewLives},
+		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
@@ -51,6 +52,19 @@ func viewLives(w *world) {
 	w.livesAgain(home, "new", "twice")
 	w.audit()
 	w.purge(home.Tenant, w.version(home.Tenant))
+}
+
+// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
+// time of the purge.
+func purgeKeepsNamed(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.put(home, w.mortal("short", time.Second))
+	w.put(home, w.mortal("shorter", time.Millisecond))
+	w.apply(retired(retire(home, "c", driver.Superseded, "shorter")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Merged, "a"), retire(home, "a", driver.Superseded, "short")))
+	w.advance(time.Second)
+	w.purge(home.Tenant, v)
 }
 
 // refused expects that a version cannot be read in any way by a tenant.

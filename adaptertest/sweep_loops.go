@@ -161,8 +161,16 @@ func (w *world) sweepLoop(l loop) {
 		}
 		return names
 	}
-	for n := 0; n < leftLoops && !l.lent; n++ {
-		stopAt(w.script, 1+n%3, l.name, l.walk(w))
+	if !l.lent {
+		w.leavesNothing(leftLoops, fmt.Sprintf("leave %s early, %d times", l.name, leftLoops), func(n int) {
+			at := 0
+			for _, err := range l.walk(w) {
+				w.must(err)
+				if at++; at > n%3 {
+					break
+				}
+			}
+		})
 	}
 	w.puts(home, "after") // nothing is locked, and no pool is empty
 	before := l.held(w)

@@ -337,6 +337,10 @@ func sequenceCases() []testCase {
 				w.sweepSequences(slices.Concat(plainMoves, entryMoves))
 			}
 		}},
+		{"short-sequences-documents", "every short sequence of steps about the same documents and events ends as it should", []Offer{Transactor}, func(w *world) {
+			w.sweepSequences(documentMoves)
+		}},
+		{"one-mutation", "a mutation that says several things of one entry is judged part by part, whatever the entry's state", []Offer{Transactor}, sweepParts},
 	}
 }
 
