@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -53,6 +52,7 @@ const (
 	auditedInstants = 4
 	auditedNames    = 80
 	auditedOfMany   = 6 // names, where there are more than a thousand records
+	auditedForeign  = 6 // ids that are elsewhere
 	auditedVersions = 4
 )
 
@@ -88,12 +88,12 @@ func (w *world) auditUnknown() {
 		unknown = append(unknown, at(tenant, "never written"))
 		break
 	}
-	_, foreign := w.known("never written")
 	for _, s := range unknown {
-		w.auditScope(s, nil, foreign[:min(3, len(foreign))])
+		w.throwDice(s.Tenant)
+		_, foreign := w.known(s)
+		w.auditScope(s, nil, foreign)
 		if w.level != LevelAdapter {
-			w.throwDice(s.Tenant)
-			w.auditRecords(s, nil, foreign[:min(3, len(foreign))])
+			w.auditRecords(s, nil, foreign)
 		}
 	}
 	delete(w.ref.tenants, "never written")
@@ -103,23 +103,24 @@ func (w *world) auditUnknown() {
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
 	w.asked = map[string]bool{}
-	ids, foreign := w.known(tenant)
+	instants = append(instants[:1:1], few(w, 1, slices.Clone(instants[1:]))...)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
+		own, foreign := w.known(s)
 		for _, now := range instants {
-			w.as(now, func() { w.auditScope(s, ids[ref], foreign) })
+			w.as(now, func() { w.auditScope(s, own, foreign) })
 		}
 		if w.level != LevelAdapter {
-			w.auditRecords(s, ids[ref], foreign)
+			w.auditRecords(s, own, foreign)
 		}
 		if w.level == LevelVersioned {
-			w.auditVersions(s, ids[ref], foreign, instants)
+			w.auditVersions(s, own, foreign, instants)
 		}
 	}
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		w.auditAnyPages(at(tenant, ref))
 	}
-	w.auditGone(tenant)
+	w.auditFirst(tenant)
 	if w.level != LevelAdapter {
 		for ref := range sorted(w.ref.tenant(tenant).refs) {
 			w.auditAnyRecords(at(tenant, ref))
@@ -154,24 +155,24 @@ func (w *world) unnoted(read func()) {
 	w.silently(read)
 }
 
-// known are the ids of each ref of a tenant, and ids that other refs and tenants hold.
-func (w *world) known(tenant string) (own map[string][]string, foreign []string) {
-	own = map[string][]string{}
+// known are the ids of a scope, and a few that only other refs and tenants hold, or that were
+// held before.
+func (w *world) known(s driver.Scope) (own, foreign []string) {
 	others := map[string]bool{}
-	for name, t := range w.ref.tenants {
-		for ref, recs := range t.refs {
-			for i, rec := range recs {
-				if name == tenant {
-					own[ref] = append(own[ref], rec.Entry.ID)
-				}
-				if i < auditedNames {
-					others[rec.Entry.ID] = true
-				}
+	for _, t := range w.ref.tenants {
+		for _, recs := range t.refs {
+			for _, rec := range recs[:min(len(recs), auditedNames)] {
+				others[rec.id] = true
 			}
 		}
 	}
+	for _, rec := range w.ref.tenant(s.Tenant).refs[s.Ref] {
+		own = append(own, rec.id)
+		delete(others, rec.id)
+	}
 	foreign = slices.Sorted(maps.Keys(others))
-	return own, append(foreign[:min(len(foreign), 4*auditedNames)], "never")
+	w.dice.Shuffle(len(foreign), func(i, k int) { foreign[i], foreign[k] = foreign[k], foreign[i] })
+	return own, append(foreign[:min(len(foreign), auditedForeign)], "never")
 }
 
 // instants are those at which a tenant is read: the present, the zero instant, and those
@@ -195,8 +196,17 @@ func (w *world) instants(tenant string) []time.Time {
 	return all
 }
 
+// few are some of many, if the audit is sparing.
+func few[T any](w *world, n int, all []T) []T {
+	if w.sparing && len(all) > n {
+		w.dice.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+		return all[:n]
+	}
+	return all
+}
+
 // labels are the tags, or the subjects, that records of a scope carry.
-func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
+func (w *world) labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
 	found := map[string]bool{}
 	most := mostNames(len(recs))
 	for _, rec := range recs {
@@ -206,7 +216,7 @@ func labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(found))
+	return few(w, 2, slices.Sorted(maps.Keys(found)))
 }
 
 func tagsOf(e *driver.Entry) []string     { return e.Tags }
@@ -236,7 +246,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string) {
 			}
 		})
 	}
-	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
 	for _, tag := range tags {
 		q := driver.Query{At: w.now, Tags: []string{tag}}
 		w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
@@ -288,7 +298,7 @@ func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
 	if len(heads) > 0 {
 		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: own})
 	}
-	for _, label := range labels(recs, subjectsOf) {
+	for _, label := range w.labels(recs, subjectsOf) {
 		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label})
 		if !w.asked[label] {
 			w.asked[label] = true
@@ -310,29 +320,31 @@ func (w *world) auditDocuments(tenant string) {
 	w.unnoted(func() {
 		w.sameRecords(w.history(tenant, driver.HistoryQuery{}), w.ref.history(tenant, driver.HistoryQuery{}))
 	})
-	queries := map[driver.DocumentQuery]bool{{}: true, {Ref: "never"}: true, {EveryRef: true}: true, {EveryRef: true, Bare: true}: true}
-	for name, d := range t.documents {
+	var queries []driver.DocumentQuery
+	asked := map[driver.DocumentQuery]bool{}
+	ask := func(all ...driver.DocumentQuery) {
+		for _, q := range all {
+			if !asked[q] {
+				asked[q], queries = true, append(queries, q)
+			}
+		}
+	}
+	ask(driver.DocumentQuery{}, driver.DocumentQuery{Ref: "never"}, driver.DocumentQuery{EveryRef: true, Bare: true})
+	for _, name := range slices.SortedFunc(maps.Keys(t.documents), compareNames) {
 		if len(queries) > 4*mostNames(len(t.documents)) {
 			break
 		}
-		queries[driver.DocumentQuery{Ref: name.ref}] = true
-		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind}] = true
-		queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Key: name.key}] = true
-		queries[driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key}] = true
+		d := t.documents[name]
+		ask(driver.DocumentQuery{Ref: name.ref}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key},
+			driver.DocumentQuery{EveryRef: true, Kind: name.kind}, driver.DocumentQuery{EveryRef: true, Key: name.key}, driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key})
 		if d.Group != "" {
-			queries[driver.DocumentQuery{EveryRef: true, Group: d.Group}] = true
-			queries[driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group}] = true
+			ask(driver.DocumentQuery{EveryRef: true, Group: d.Group}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group})
 		}
 		for _, label := range d.Subjects[:min(3, len(d.Subjects))] {
-			queries[driver.DocumentQuery{EveryRef: true, Subject: label}] = true
-			queries[driver.DocumentQuery{Ref: name.ref, Subject: label}] = true
+			ask(driver.DocumentQuery{EveryRef: true, Subject: label}, driver.DocumentQuery{Ref: name.ref, Subject: label})
 		}
 	}
-	for _, q := range slices.SortedFunc(maps.Keys(queries), func(a, b driver.DocumentQuery) int {
-		return cmp.Or(compareNames(documentName{a.Ref, a.Kind, a.Key}, documentName{b.Ref, b.Kind, b.Key}), strings.Compare(a.Group, b.Group), strings.Compare(a.Subject, b.Subject))
-	}) {
+	for _, q := range append(few(w, 6, queries), driver.DocumentQuery{EveryRef: true}) {
 		q.Tenant = tenant
 		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 	}
@@ -397,8 +409,9 @@ func (w *world) auditShared() {
 // sameDue compares what is due, which has no order within an instant.
 func (w *world) sameDue(got, want []driver.Document) {
 	for i := range got {
-		w.check(i == 0 || !got[i].Due.Before(got[i-1].Due), "what is due in the order of its instants", "%s after %s",
-			describeDocument(&got[i]), describeDocument(&got[max(0, i-1)]))
+		if i > 0 && got[i].Due.Before(got[i-1].Due) {
+			w.fail("what is due in the order of its instants", describeDocument(&got[i])+" after "+describeDocument(&got[i-1]))
+		}
 	}
 	got = slices.SortedFunc(slices.Values(got), compareDue)
 	w.sameDocuments(got, want)
@@ -427,8 +440,8 @@ func (w *world) heldOf(tenant string) []heldVersion {
 
 // auditVersions reads a scope as of the versions that were held.
 func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []time.Time) {
-	held := w.heldOf(s.Tenant)
-	tags := labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
+	held := few(w, 2, w.heldOf(s.Tenant))
+	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
 	for i, h := range held {
 		for _, now := range instants {
 			w.as(now, func() {
@@ -447,15 +460,14 @@ func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []
 				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
 			})
 		}
-		for _, tag := range tags[:min(3, len(tags))] {
+		for _, tag := range tags[:min(2, len(tags))] {
 			q := driver.Query{At: w.now, Tags: []string{tag}}
 			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
 		}
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
 		for k, later := range held {
-			if w.changes != nil && (k == i || k == i+1 || i < k && k == len(held)-1) { // the next and the last
+			if w.changes != nil && (k == i+1 || i < k && k == len(held)-1 || k == 0 && i == len(held)-1) { // the next, the last and one before
 				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
-				w.unnoted(func() { w.changed(s, later.store, h.store, w.ref.changed(s, later.number, h.number)) })
 			}
 		}
 	}
@@ -499,5 +511,7 @@ func (w *world) sameOutbox(got, want []events.Record) {
 func (w *world) sameEvent(got, want *events.Record) {
 	same := *got
 	same.Time = want.Time
-	w.check(got.Time.Equal(want.Time) && reflect.DeepEqual(same, *want), describeEvent(want), "%s", describeEvent(got))
+	if !got.Time.Equal(want.Time) || !reflect.DeepEqual(same, *want) {
+		w.fail(describeEvent(want), describeEvent(got))
+	}
 }

@@ -19,6 +19,9 @@ import (
 // auditedAtRandom is how many queries of each kind an audit of a scope makes.
 const auditedAtRandom = 3
 
+// auditedFirst is how many entries an audit looks for that a tenant had first.
+const auditedFirst = 3
+
 func (w *world) throwDice(tenant string) {
 	h := fnv.New64a()
 	io.WriteString(h, tenant)
@@ -86,18 +89,25 @@ func (w *world) auditAnyPages(s driver.Scope) {
 	}
 }
 
-// auditGone looks for some of what was erased, purged or dropped, by whatever it may be
-// found.
-func (w *world) auditGone(tenant string) {
-	gone := w.ref.tenant(tenant).gone
-	for range min(len(gone), auditedAtRandom) {
-		rec := gone[w.dice.IntN(len(gone))]
-		s, e := rec.Scope, rec.Entry
+// auditFirst looks for the first entries that a tenant ever had, by whatever they may be found.
+// The words are the same in every audit, so that a store which keeps its answers is found out
+// once they are deleted, erased, purged or dropped.
+func (w *world) auditFirst(tenant string) {
+	for _, first := range w.ref.tenant(tenant).first {
+		s, e := first.Scope, first.Entry
 		if len(e.Tags) > 0 {
 			q := driver.Query{At: w.now, Tags: e.Tags[:1]}
 			w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
 		}
-		if len(e.Subjects) > 0 && w.level != LevelAdapter {
+		if w.level == LevelAdapter {
+			continue
+		}
+		var want []driver.Record
+		if held := w.ref.tenant(tenant).find(s.Ref, e.ID); held != nil {
+			want = append(want, held.Record)
+		}
+		w.unnoted(func() { w.sameRecords(w.lookUp(s, e.ID), want) })
+		if len(e.Subjects) > 0 {
 			q := driver.HistoryQuery{Subject: e.Subjects[0]}
 			w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
 		}

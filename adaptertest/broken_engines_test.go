@@ -24,7 +24,7 @@ var engineDefects = []defect{
 			return b.Store.Apply(ctx, tenant, m)
 		}
 	}},
-	{"claims before it loses the connection, and again after that", "FAULT/firing-pass", swapped(func(b *broken, x *driver.DocumentSwap) error {
+	{"claims before it loses the connection, and again after that", "FIRE/pass", swapped(func(b *broken, x *driver.DocumentSwap) error {
 		if held := b.document(&x.Document); x.Rev > 0 && held.Rev > x.Rev {
 			x.Rev = held.Rev
 		}

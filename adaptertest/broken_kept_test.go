@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,10 +53,10 @@ var keptDefects = []defect{
 			return recs, err
 		}
 	}),
-	reopened("counts towards limits what it wrote itself", "DURABLE/limits", mutated(func(_ *broken, m *driver.Mutation) {
+	reopened("counts towards limits what it wrote itself", "DURABLE/reopened", mutated(func(_ *broken, m *driver.Mutation) {
 		m.Limits.Entries *= 2
 	})),
-	reopened("answers from a cache of its own", "DURABLE/shared-writes", func(b *broken) {
+	reopened("answers from a cache of its own", "DURABLE/shared", func(b *broken) {
 		var cache sync.Map
 		listed(func(_ *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
 			first, _ := cache.LoadOrStore(s, found)
@@ -68,7 +69,7 @@ var keptDefects = []defect{
 			return ctx.Err()
 		}
 	}),
-	{"keeps what it looked up beyond a drop", "MODEL/again", func(b *broken) {
+	{"keeps what it looked up beyond a drop", "MODEL/", func(b *broken) {
 		var mu sync.Mutex
 		kept := map[string][]driver.Record{}
 		renew := func() {
@@ -152,6 +153,31 @@ var keptDefects = []defect{
 				return errLocked
 			}
 			return b.Store.Put(ctx, s, e)
+		}
+	}},
+	{"leaves a goroutine behind each history that is left", "MODEL/loop-history", func(b *broken) {
+		history, never := b.history, make(chan struct{})
+		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+			return func(yield func(driver.Record, error) bool) {
+				for rec, err := range history(ctx, tenant, q) {
+					if !yield(rec, err) {
+						go func() { <-never }()
+						return
+					}
+				}
+			}
+		}
+	}},
+	{"leaves a file open behind each get that fails", "FAULT/resources-adapter", func(b *broken) {
+		var open sync.Map
+		b.get = func(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+			e, err := b.Store.Get(ctx, s, id, at)
+			if err != nil {
+				if file, failed := os.Open(os.DevNull); failed == nil {
+					open.Store(file, true) // or else a collector would close it
+				}
+			}
+			return e, err
 		}
 	}},
 	{"goes on after a history was left", "MODEL/loop-history", func(b *broken) {

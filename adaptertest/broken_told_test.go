@@ -35,7 +35,7 @@ var toldDefects = []defect{
 			return made, err
 		}
 	}},
-	{"says that another tenant has the id", "CTI-1/foreign-tenant-error", func(b *broken) {
+	{"says that another tenant has the id", "CTI-1/foreign-ids", func(b *broken) {
 		b.get = func(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
 			e, err := b.Store.Get(ctx, s, id, at)
 			for _, other := range b.known(func(o driver.Scope) bool { return o.Tenant != s.Tenant }) {
@@ -47,13 +47,13 @@ var toldDefects = []defect{
 		}
 	}},
 	{"keeps the digest of what was erased", "SR-1/erased", lingering(func(d driver.Document) bool { return strings.Contains(string(d.Value), canary) })},
-	{"keeps the text in old versions", "SR-1/erased-versions", listed(func(b *broken, s driver.Scope, q driver.Query, found []driver.Entry) []driver.Entry {
+	{"keeps the text in old versions", "SR-1/erased", listed(func(b *broken, s driver.Scope, q driver.Query, found []driver.Entry) []driver.Entry {
 		if q.Version == "" {
 			return found
 		}
 		return append(found, b.others(s, found, func(r driver.Record) bool { return r.Erased && r.State == driver.Deleted })...)
 	})},
-	{"has an index that an erasure does not reach", "FORGET/erased-list", listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
+	{"has an index that an erasure does not reach", "FORGET/erased", listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
 		return append(found, b.others(s, found, isErased)...)
 	})},
 	{"writes back the text that a scrub took out", "SR-1/late-secret", changed(func(e driver.Entry) driver.Entry {

@@ -54,6 +54,7 @@
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
 //     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
 //     that are made to fail.
+//   - resources.go: what a call and a loop may not leave behind.
 //   - fault.go: a store whose calls fail, are cancelled, late or unacknowledged, for tests of
 //     code over a store. watch.go: what every call of a case goes through.
 //

@@ -292,6 +292,11 @@ func TestASoundStorePassesAndIsClosed(t *testing.T) {
 	require.Equal(t, LevelVersioned, report.Level)
 	require.Empty(t, report.NotOffered)
 	require.Equal(t, opened, closed)
+	for _, l := range report.Laws {
+		for _, c := range l.Cases {
+			require.Empty(t, c.Remark, "%s/%s: the generated steps have to reach each listed state", l.Name, c.Name)
+		}
+	}
 
 	refuse = errors.New("file busy")
 	report, err = cfg.check(ctx, cases("ORDER/limit-one", "DURABLE/reopened", "MODEL/random"))

@@ -128,3 +128,14 @@ func (w *world) contents(r memory.Reader, ref string) []string {
 func (w *world) sameTexts(got []string, want ...string) {
 	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }
+
+func (h *host) relay() {
+	_, err := h.bank.Maintain(h.w.ctx)
+	h.w.must(err)
+}
+
+func (h *host) announcedOnce(kind events.Type) {
+	n := h.announced("engine", kind)
+	h.w.check(n == 1, "one event of the pass in the log", "%d", n)
+	h.w.waiting(home.Tenant, "engine")
+}

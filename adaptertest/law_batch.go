@@ -1,145 +1,182 @@
 package adaptertest
 
 import (
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func batchLaw() law {
 	tx := []Offer{Transactor}
-	l := law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all"}
-	l.cases = []testCase{
-		{"whole", "all parts of a mutation take effect", tx, wholeBatch},
-		{"heir-condition", "that an entry is heir of exactly some holds for those that were retired in its favour, whatever became of them since", tx, heirCondition},
-	}
-	for _, f := range failingParts {
-		l.cases = append(l.cases, testCase{"fails-at-" + f.name, "if " + f.says + ", nothing of the mutation happens", tx,
-			func(w *world) { failInTheMiddle(w, f.part) }})
-	}
-	l.cases = append(l.cases, []testCase{
+	return law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all", cases: []testCase{
+		{"parts", "a mutation of parts of each kind happens whole, and if one of them fails, nothing of it happens", tx, func(w *world) { failsAtTheLast(w, 2) }},
 		{"racing-put", "a batch that loses a race for an id leaves nothing behind", tx, racingBatches},
 		{"racing-merges", "of merges that race for an entry exactly one happens", tx, racingMerges},
 		{"racing-heirs", "of mutations that race to be the first for whose entry another is retired exactly one happens", tx, racingHeirs},
 		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", tx, readersSeeWhole},
 		{"versions-see-whole", "a version that was read while writers of its tenant were at work shows the same ever after", []Offer{Transactor, Versioned}, versionsSeeWhole},
-	}...)
-	return l
+	}}
 }
 
-// failingParts are parts that make a mutation fail in the world that
-// failInTheMiddle prepares.
-var failingParts = []struct {
-	name, says string
-	part       func(w *world, m *driver.Mutation)
-}{
-	{"live", "an entry that must be live is not", func(w *world, m *driver.Mutation) {
-		m.Live = append(m.Live, located(home, "deleted")...)
-	}},
-	{"put", "another entry has an id that it puts", func(w *world, m *driver.Mutation) {
-		e := w.entry("taken")
-		e.Content = "another"
-		m.Put = append(m.Put, driver.Placed{Scope: home, Entry: e})
-	}},
-	{"retire", "an entry that it retires is not live", func(w *world, m *driver.Mutation) {
-		m.Retire = append(m.Retire, retire(home, "deleted", driver.Deleted, ""))
-	}},
-	{"successor", "a successor is not live", func(w *world, m *driver.Mutation) {
-		m.Retire = append(m.Retire, retire(home, "taken", driver.Merged, "deleted"))
-	}},
-	{"restore", "an entry that it restores was deleted", func(w *world, m *driver.Mutation) {
-		m.Restore = append(m.Restore, located(home, "deleted")...)
-	}},
-	{"document", "a document is not as a swap expects it", func(w *world, m *driver.Mutation) {
-		m.Documents = append(m.Documents, driver.DocumentSwap{Document: note(home, "note", "new")})
-	}},
-	{"event", "an event of another payload waits under the id of one that it announces", func(w *world, m *driver.Mutation) {
-		other := w.event("run-1", "waiting")
-		other.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "another"}
-		m.Events = append(m.Events, other)
-	}},
-}
-
-// failInTheMiddle applies a mutation with something of every kind, in several
-// scopes, of which one part fails.
-func failInTheMiddle(w *world, part func(w *world, m *driver.Mutation)) {
+func racingBatches(w *world) {
 	sales := at(home.Tenant, "sales")
-	w.puts(home, "a", "b", "c", "taken", "deleted")
-	w.puts(sales, "a")
-	w.delete(home, "deleted", true)
-	w.apply(retired(retire(home, "c", driver.Merged, "b")))
-	w.apply(driver.Mutation{Events: []events.Record{w.event("run-1", "waiting")}})
-	old := w.set(note(home, "note", "old"))
-	m := driver.Mutation{
-		Live:    located(home, "a"),
-		Put:     append(w.placed(home, "new"), w.placed(sales, "new")...),
-		Retire:  []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
-		Restore: located(home, "c"),
-		Erase:   located(sales, "a"),
-		Events:  []events.Record{w.event("run-1", "ev1")},
+	for round := range 5 {
+		id := fmt.Sprint("e", round)
+		of := func(i int) driver.Entry {
+			e := w.entry(id)
+			e.Content = fmt.Sprint("of writer ", i)
+			return e
+		}
+		own := func(i int) string { return fmt.Sprint(id, "-", i) }
+		winner := w.oneWins(8, fmt.Sprintf("four batches and four puts of different entries race for %q", id), func(i int) error {
+			if i%2 == 0 {
+				return w.tryPut(home, of(i))
+			}
+			_, err := w.tryApply(home.Tenant, driver.Mutation{
+				Put:    append(w.placed(sales, own(i)), driver.Placed{Scope: home, Entry: of(i)}),
+				Events: []events.Record{w.event("run-1", own(i))},
+			})
+			return err
+		})
+		w.get(home, of(winner))
+		for i := 1; i < 8; i += 2 {
+			if i != winner {
+				w.purged(sales, own(i))
+			}
+		}
+		var want []string
+		if winner%2 == 1 {
+			want = []string{own(winner)}
+		}
+		w.waiting(home.Tenant, "run-1", want...)
+		w.delivered(w.event("run-1", own(winner)))
 	}
-	m.Documents = acts(driver.Set, note(sales, "note", "new"), digest(home, "d", "b")).Documents
-	part(w, &m)
-	w.conflicts(m)
-	w.lists(home, "taken", "b", "a")
-	w.lists(sales, "a")
-	w.looksUp(home, w.entry("a"), driver.Live, "")
-	w.looksUp(home, w.entry("c"), driver.Merged, "b")
-	w.purged(home, "new")
-	w.holds(old)
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true}, "support/note/note")
-	w.waiting(home.Tenant, "run-1", "waiting")
 }
 
-func wholeBatch(w *world) {
-	sales := at(home.Tenant, "sales")
-	w.puts(home, "a", "b", "c")
-	w.puts(sales, "secret")
-	w.apply(retired(retire(home, "c", driver.Merged, "b")))
-	docs := w.commits(driver.Mutation{
-		Live:      located(home, "b"),
-		Put:       append(w.placed(home, "new"), w.placed(sales, "new")...),
-		Retire:    []driver.Retirement{retire(home, "a", driver.Superseded, "new")},
-		Restore:   located(home, "c"),
-		Erase:     located(sales, "secret"),
-		Events:    []events.Record{w.event("run-1", "ev1"), w.event("run-1", "ev2")},
-		Documents: acts(driver.Set, note(home, "n", "x"), note(sales, "n", "y"), digest(home, "d", "new"), file(at(home.Tenant, ""), "f")).Documents,
+func racingMerges(w *world) {
+	for round := range 5 {
+		old := fmt.Sprint("old", round)
+		w.puts(home, old)
+		w.oneWins(8, fmt.Sprintf("eight batches at once merge %q into an entry of their own", old), func(i int) error {
+			id := fmt.Sprint(old, "-into-", i)
+			m := retired(retire(home, old, driver.Merged, id))
+			m.Put = w.placed(home, id)
+			_, err := w.tryApply(home.Tenant, m)
+			return err
+		})
+		got := w.list(home, driver.Query{At: w.now})
+		w.check(len(got) == round+1, fmt.Sprint(round+1, " entries"), "%s", describeTexts(ids(got)))
+	}
+}
+
+func racingHeirs(w *world) {
+	for round := range 5 {
+		heir := fmt.Sprint("heir", round)
+		own := func(i int) string { return fmt.Sprint(heir, "-of-", i) }
+		w.puts(home, heir)
+		for i := range 8 {
+			w.puts(home, own(i))
+		}
+		w.oneWins(8, fmt.Sprintf("eight batches at once expect that %q is heir of none, and merge an entry of their own into it", heir), func(i int) error {
+			m := retired(retire(home, own(i), driver.Merged, heir))
+			m.MergedInto = map[driver.Located][]string{{Scope: home, ID: heir}: nil}
+			_, err := w.tryApply(home.Tenant, m)
+			return err
+		})
+	}
+}
+
+// readersSeeWhole moves a window of entries over and over, the oldest one out and a newer one in
+// by one mutation, and lets readers count. A read of two moments misses both.
+func readersSeeWhole(w *world) {
+	const window = 10
+	id := func(i int) string { return fmt.Sprintf("e%05d", i) }
+	for i := range window {
+		w.puts(home, id(i))
+	}
+	times := w.size(100, 400, 2000)
+	w.quietly(fmt.Sprintf("replace the last entry by a new first one %d times, while readers list, search and scan", times), func() {
+		var done atomic.Bool
+		w.parallel(1+len(readers), func(i int) {
+			if i < len(readers) {
+				r := readers[i]
+				for r.lists && len(w.found.missing(r.needs)) == 0 && !done.Load() {
+					got := r.read(w, home, nil)
+					w.check(len(got) == window, fmt.Sprint(window, " entries in each ", r.name), "%s", describeTexts(ids(got)))
+					runtime.Gosched()
+				}
+				return
+			}
+			defer done.Store(true)
+			for k := range times {
+				m := retired(retire(home, id(k), driver.Superseded, id(k+window)))
+				m.Put = w.placed(home, id(k+window))
+				w.apply(m)
+				runtime.Gosched()
+			}
+		})
 	})
-	w.lists(home, "new", "c", "b")
-	w.lists(sales, "new")
-	w.looksUp(home, w.entry("a"), driver.Superseded, "new")
-	w.looksUp(home, w.entry("c"), driver.Live, "")
-	w.stub(sales, "secret", driver.Live, "")
-	for _, d := range docs {
-		w.holds(d)
-	}
-	w.waiting(home.Tenant, "run-1", "ev1", "ev2")
 }
 
-func heirCondition(w *world) {
-	w.puts(home, "h", "m", "s", "x", "r", "other", "d")
-	w.puts(at(home.Tenant, "sales"), "h", "m")
-	w.apply(retired(retire(at(home.Tenant, "sales"), "m", driver.Merged, "h")))
-	expects := func(of ...string) driver.Mutation {
-		return driver.Mutation{MergedInto: map[driver.Located][]string{{Scope: home, ID: "h"}: of}, Live: located(home, "h")}
+// versionsSeeWhole lets three writers of one tenant put, merge and delete, and readers list
+// the version that there is. A store that makes a version before all that it holds is there,
+// because the statements of a write are no transaction, shows more of it later.
+func versionsSeeWhole(w *world) {
+	writes := w.size(15, 30, 200)
+	sales := at(home.Tenant, "sales")
+	w.puts(home, "other")
+	w.quietly(fmt.Sprintf("three writers put, merge and delete %d times each, while two readers list versions of the tenant", writes), func() {
+		var writing atomic.Int64
+		writing.Store(3)
+		w.parallel(5, func(i int) {
+			if i < 3 {
+				defer writing.Add(-1)
+				w.writeParts(i, writes, sales)
+				return
+			}
+			seen := map[driver.Version][2]string{}
+			read := func(v driver.Version) (texts [2]string) {
+				for k, s := range []driver.Scope{home, sales} {
+					got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: v})
+					w.must(err)
+					texts[k] = describeTexts(ids(got))
+				}
+				return texts
+			}
+			for last := false; !last; {
+				last = writing.Load() == 0
+				v, err := w.versions.Version(w.ctx, home.Tenant)
+				w.must(err)
+				if _, known := seen[v]; !known {
+					seen[v] = read(v)
+				}
+			}
+			for v, before := range seen {
+				after := read(v)
+				w.check(after == before, fmt.Sprint("as of that version what it had at first: ", before), "%s", after)
+			}
+		})
+	})
+}
+
+// writeParts is one of the writers: each write of it is several parts of a store.
+func (w *world) writeParts(i, writes int, sales driver.Scope) {
+	for k := range writes {
+		id := fmt.Sprintf("w%d-%03d", i, k)
+		switch k % 3 {
+		case 0:
+			w.must(w.tryPut(home, w.entry(id)))
+		case 1:
+			m := retired(retire(home, fmt.Sprintf("w%d-%03d", i, k-1), driver.Merged, id))
+			m.Put = append(w.placed(home, id), w.placed(sales, id)...)
+			_, err := w.tryApply(home.Tenant, m)
+			w.must(err)
+		default:
+			_, err := w.store.Delete(w.ctx, home, fmt.Sprintf("w%d-%03d", i, k-1), w.now)
+			w.must(err)
+		}
 	}
-	w.apply(expects())
-	w.apply(retired(retire(home, "m", driver.Merged, "h"), retire(home, "s", driver.Superseded, "h"), retire(home, "x", driver.Merged, "h"),
-		retire(home, "r", driver.Merged, "h"), retire(home, "d", driver.Deleted, "")))
-	w.apply(driver.Mutation{Erase: located(home, "x")})
-	w.conflicts(expects())
-	w.conflicts(expects("m", "s", "r"))
-	w.conflicts(expects("m", "s", "x", "r", "other"))
-	w.conflicts(expects("m", "s", "x", "other"))
-	for _, of := range [][]string{{"m", "s", "x"}, nil} { // what erases the heir, and another entry too, may not miss any
-		m := driver.Mutation{MergedInto: expects(of...).MergedInto, Erase: located(home, "h", "other")}
-		w.conflicts(m)
-	}
-	w.apply(expects("m", "s", "x", "r"))
-	w.apply(driver.Mutation{Restore: located(home, "r")})
-	w.conflicts(expects("m", "s", "x", "r"))
-	w.apply(expects("x", "s", "m"))
-	m := expects("x", "s", "m")
-	m.Retire = []driver.Retirement{retire(home, "other", driver.Merged, "h")}
-	w.apply(m)
-	w.apply(expects("m", "other", "s", "x"))
 }

@@ -13,14 +13,15 @@ func faultLaw() law {
 	tx := []Offer{Transactor}
 	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
 	l.cases = methodCases("cancelled", "a call whose context is done returns the context's error, or all that there is, and changes nothing", sweepCancelled)
+	l.cases = append(l.cases, methodCases("resources", "no call leaves a goroutine, a file or a connection behind, however it ends", sweepResources)...)
 	l.cases = append(l.cases,
 		testCase{"cancelled-midway-put", "a put whose context ends under way has happened or has not", nil, putCancelledMidway},
 		testCase{"cancelled-midway-delete", "a delete whose context ends under way has happened or has not", nil, deleteCancelledMidway},
 		testCase{"cancelled-midway-apply", "a mutation whose context ends under way has happened whole or not at all", tx, func(w *world) { applyCancelledMidway(w, false) }},
 		testCase{"cancelled-midway-kept", "so has one whose events are kept", append(tx, Events), func(w *world) { applyCancelledMidway(w, true) }},
 	)
-	for _, p := range slices.Concat(passes, enginePasses) {
-		l.cases = append(l.cases, testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }})
+	for _, p := range passes {
+		l.cases = append(l.cases, p.testCase())
 	}
 	return l
 }

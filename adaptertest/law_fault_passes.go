@@ -3,11 +3,9 @@ package adaptertest
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -25,8 +23,6 @@ type pass struct {
 }
 
 var passes = []pass{
-	{"merge-pass", "a merge that fails at any call loses no fact, and the same again completes it", []Offer{Transactor},
-		prepareMerge, runMerge, factsAreThere, mergeIsDone},
 	{"forget-pass", "a forgetting that fails at any call loses nothing of others, and the same again completes it", []Offer{Transactor},
 		prepareForget, runForget, othersAreThere, forgetIsDone},
 	{"relay-pass", "a relay that fails at any call loses no event, and the same again completes it", []Offer{Transactor},
@@ -53,12 +49,16 @@ var waysToFail = []struct {
 	}},
 }
 
-// failEachCall goes on until the pass makes no further call. With -short each call fails in two
-// ways, which alternate.
+func (p pass) testCase() testCase {
+	return testCase{p.name, p.says, p.needs, func(w *world) { failEachCall(w, p) }}
+}
+
+// failEachCall goes on until the pass makes no further call. With -short each call fails in one of
+// the ways, which alternate.
 func failEachCall(w *world, p pass) {
 	for n := 1; ; n++ {
 		for k, how := range waysToFail {
-			if w.config.short && (n+k)%2 == 0 {
+			if w.config.short && (n+k)%len(waysToFail) != 0 {
 				continue
 			}
 			w.restart()
@@ -87,77 +87,6 @@ func failEachCall(w *world, p pass) {
 func (w *world) restart() {
 	w.begin()
 	w.fresh()
-}
-
-// The merge puts one entry in the place of all, with a document made of it, notes that
-// in another, and announces it: what a consolidation of one group does.
-
-func prepareMerge(w *world, h *host) {
-	w.did("a job puts three facts")
-	job := h.job(home.Tenant, nil)
-	for _, fact := range []string{"(a)", "(b)", "(c)"} {
-		h.note(job, home.Ref, fact)
-	}
-	_, err := h.bank.Maintain(w.ctx)
-	w.must(err)
-}
-
-func runMerge(w *world, h *host) error {
-	w.now = w.now.Add(time.Millisecond)
-	job := h.job(home.Tenant, nil)
-	var live []driver.Entry
-	for e, err := range job.Scan(w.ctx, home.Ref) {
-		if err != nil {
-			return err
-		}
-		live = append(live, e)
-	}
-	if len(live) < 2 {
-		return job.End(w.ctx)
-	}
-	mark, err := job.Document(w.ctx, home.Ref, "pass", "merged")
-	if err != nil {
-		return err
-	}
-	text := ""
-	for _, e := range live {
-		text += e.Content
-	}
-	rw := mergeOf(text, live...)
-	mark.Value = append(slices.Clone(mark.Value), 'i')
-	rw.Documents = func(stored []driver.Entry) []driver.DocumentSwap {
-		return acts(driver.Set, mark, digest(home, "merged", stored[0].ID)).Documents
-	}
-	rw.Announce = func([]driver.Entry) []events.Record {
-		return []events.Record{{ID: "merge", Payload: events.MemoryConsolidated{MemoryRef: home.Ref, InputCount: 3, OutputCount: 1}}}
-	}
-	if _, err := job.Rewrite(w.ctx, home.Ref, rw); err != nil {
-		return err
-	}
-	return job.End(w.ctx)
-}
-
-func factsAreThere(w *world, h *host) {
-	all := strings.Join(h.contents(home.Tenant, home.Ref), "")
-	for _, fact := range []string{"(a)", "(b)", "(c)"} {
-		w.check(strings.Count(all, fact) == 1, "the fact "+fact+" once in live memory", "%d times, in %s", strings.Count(all, fact), short(all))
-	}
-}
-
-func mergeIsDone(w *world, h *host) {
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "(c)(b)(a)")
-	for _, d := range w.documents(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref, Kind: "pass"}) {
-		w.check(string(d.Value) == "i", "one note of the merge", "%s", short(string(d.Value)))
-	}
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/merged", "support/pass/merged")
-	w.waiting(home.Tenant, "pass")
-	n := 0
-	for _, e := range h.log.Events(home.Tenant, "pass") {
-		if e.Payload.EventType() == events.TypeMemoryConsolidated {
-			n++
-		}
-	}
-	w.check(n == 1, "one event of the merge in the log", "%d", n)
 }
 
 func prepareForget(w *world, h *host) {

@@ -17,7 +17,6 @@ import (
 func recallLaw() law {
 	views := []Offer{Transactor, Versioned}
 	return law{name: "RECALL", number: "S1, S2, S3, S4", says: "what answers a question is found completely, in its scope, as the view at hand shows it, and no more once it is erased", cases: []testCase{
-		{"live", "the entries that a list shows and that have the word are found, no foreign and no dead one", nil, recallLive},
 		{"followed", "a process that has followed the store finds what one does that has just begun", nil, recallFollowed},
 		{"view", "a run and its token find what the run sees, whatever others do", views, recallView},
 		{"vectors", "a vector goes with its entry, in the mutation that erases it", []Offer{Transactor, Tenants}, recallVectors},
@@ -93,36 +92,6 @@ func having(texts []string, word string) (found []string) {
 		}
 	}
 	return found
-}
-
-func recallLive(w *world) {
-	r := w.recaller()
-	job, other := r.job(home.Tenant, nil), r.job("globex", nil)
-	w.quietly("put entries with and without a word in three scopes, let some expire and delete some", func() {
-		for i := range w.size(15, 40, 200) {
-			text := fmt.Sprintf("number%d apple pear", i)
-			if i%3 == 0 {
-				text = fmt.Sprintf("number%d pear", i)
-			}
-			d := memory.Draft{Content: text}
-			if i%4 == 0 {
-				d.ExpiresAt = w.now.Add(time.Hour)
-			}
-			e := r.put(job, home.Ref, d)
-			r.put(job, "elsewhere", memory.Draft{Content: "foreign apple"})
-			r.put(other, home.Ref, memory.Draft{Content: "foreign apple"})
-			if i%5 == 0 {
-				_, err := job.Delete(w.ctx, home.Ref, e.ID)
-				w.must(err)
-			}
-		}
-	})
-	for range 2 {
-		w.did("recall %q at %s", "apple", describeTime(w.now))
-		hits, err := r.bank.Search(w.ctx, home.Tenant, home.Ref, byWord("apple"))
-		w.recalls(hits, err, having(r.contents(home.Tenant, home.Ref), "apple"))
-		w.now = w.now.Add(2 * time.Hour)
-	}
 }
 
 func recallFollowed(w *world) {

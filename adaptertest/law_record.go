@@ -10,17 +10,31 @@ import (
 )
 
 func recordLaw() law {
-	l := law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began"}
-	l.cases = slices.Concat(
-		throughReaders("round-trip", "an entry comes back whole, what the protocol does not show included", readRoundTrip),
-		batchReadCases(),
-		[]testCase{
-			{"texts", "whatever text is kept comes back byte for byte, and is found by itself only", nil, sweepTexts},
-			{"racing-puts", "of different entries that race for one id exactly one is stored", nil, racingPuts},
-			{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
-			{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
-		})
-	return l
+	byIDs := []Offer{Transactor}
+	return law{name: "RECORD", number: "M8", says: "an entry comes back as it was put, and a call sees every write that was acknowledged before it began", cases: []testCase{
+		{"round-trip", "an entry comes back whole by every way to read, what the protocol does not show included", nil, roundTrip},
+		{"texts", "whatever text is kept comes back byte for byte, and is found by itself only", nil, sweepTexts},
+		{"one-state-lookup", "many ids are looked up as they are at one moment", byIDs, func(w *world) {
+			readOneState(w, func(asked []string) (got []string) {
+				for _, rec := range w.lookUp(home, asked...) {
+					if !rec.Erased {
+						got = append(got, rec.Entry.ID)
+					}
+				}
+				return got
+			})
+		}},
+		{"one-state-list", "many ids are listed at a version as they are at one moment", append(byIDs, Versioned), func(w *world) {
+			readOneState(w, func(asked []string) []string {
+				got, err := w.tryGetAt(home, w.version(home.Tenant), asked...)
+				w.must(err)
+				return ids(got)
+			})
+		}},
+		{"racing-puts", "of different entries that race for one id exactly one is stored", nil, func(w *world) { w.racePuts(w.store, w.store) }},
+		{"racing-deletes", "of deletes that race exactly one reports true", nil, racingDeletes},
+		{"racing-writers", "no write is lost when many write at once", nil, racingWriters},
+	}}
 }
 
 // whole is an entry with something in every field.
@@ -31,15 +45,45 @@ func (w *world) whole(id string) driver.Entry {
 	}
 }
 
-func readRoundTrip(w *world, r reader) {
-	e := w.whole("e1")
-	w.put(home, e)
-	got := r.read(w, home, []string{"e1"})
-	w.sameIDs(got, []string{"e1"})
-	w.sameEntry(&got[0], &e)
+func roundTrip(w *world) {
+	e := w.put(home, w.whole("e1"))
+	for _, r := range readers {
+		if len(w.found.missing(r.needs)) == 0 {
+			got := r.read(w, home, []string{e.ID})
+			w.sameIDs(got, []string{e.ID})
+			w.sameEntry(&got[0], &e)
+		}
+	}
+	w.unmirrored() // what its expiry means is another law
 }
 
-func racingPuts(w *world) { w.racePuts(w.store, w.store) }
+// readOneState erases two entries by one mutation, time and again: a read by ids has both
+// or neither.
+func readOneState(w *world, read func(asked []string) []string) {
+	const rounds = 60
+	pair := func(i int) []string { return []string{fmt.Sprint("x", i), fmt.Sprint("y", i)} }
+	others := manyTexts("other", 50)
+	w.quietly("put two entries and erase both by one mutation 60 times, while three readers read them by ids", func() {
+		w.puts(home, others...)
+		w.puts(home, pair(0)...)
+		var done, round atomic.Int64
+		w.parallel(4, func(i int) {
+			if i > 0 {
+				for done.Load() == 0 {
+					p := pair(int(round.Load()))
+					got := read(slices.Concat(p[:1], others, p[1:]))
+					w.check(slices.Contains(got, p[0]) == slices.Contains(got, p[1]), "both entries or neither", "one of them")
+				}
+				return
+			}
+			defer done.Store(1)
+			for k := range rounds {
+				w.apply(driver.Mutation{Put: w.placed(home, pair(k+1)...), Erase: located(home, pair(k)...)})
+				round.Store(int64(k + 1))
+			}
+		})
+	})
+}
 
 // racePuts lets two stores, or one, put different entries under one id at once.
 func (w *world) racePuts(stores ...driver.Adapter) {

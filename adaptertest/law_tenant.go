@@ -2,27 +2,18 @@ package adaptertest
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 func tenantLaw() law {
-	plain := []Offer{Tenants}
-	tx := []Offer{Transactor, Tenants}
-	versioned := []Offer{Transactor, Versioned, Tenants}
 	return law{name: "TENANT", number: "M1, M7, M10", says: "the scopes that hold anything are listed, and of a tenant that is dropped nothing is left", cases: []testCase{
-		{"order", "every scope that holds anything is listed once, in the byte order of tenant and ref", tx, scopesInOrder},
-		{"resume", "a listing goes on behind any scope, whether it is listed or not", plain, scopesBehind},
-		{"documents", "a scope that holds nothing but a document is listed, of whatever class", tx, scopesOfDocuments},
-		{"own", "the tenant's own documents are a scope with an empty ref", tx, scopesOfOwn},
-		{"ended", "a scope is listed while it holds what has ended, expired or was erased", tx, scopesOfEnded},
-		{"purged", "a scope that holds nothing any more is not listed", versioned, scopesOfPurged},
-		{"dropped-documents", "a dropped tenant has no documents, by no name", tx, droppedDocuments},
-		{"dropped-versions", "versions of a dropped tenant are unavailable for ever, and later ones can be read", versioned, droppedVersions},
-		{"dropped-lives", "what another tenant puts has none of the lives of what was dropped", versioned, droppedLives},
+		{"order", "every scope that holds anything is listed once, in the byte order of tenant and ref, from any scope on", []Offer{Tenants}, scopesInOrder},
+		{"dropped", "a tenant is dropped by calls with a small limit, and all of it is gone: entries, documents, events and versions", []Offer{Transactor, Tenants}, droppedByParts},
 	}}
 }
 
@@ -48,86 +39,52 @@ func (w *world) listed(after driver.Scope, want ...driver.Scope) {
 
 func scopesInOrder(w *world) {
 	w.listed(driver.Scope{})
-	names := []string{"a", "ab", "B", "é", "\uffff", "\U00010000", "a/b", strings.Repeat("n", 256), strings.Repeat("n", 255) + "o"}
-	refs := append(names, strings.Repeat("n", 1024), strings.Repeat("n", 900)+"o", strings.Repeat("n", 900)+"m")
-	var want []driver.Scope
+	names := []string{"a", "ab", "B", "\uffff", "\U00010000", strings.Repeat("n", 256), strings.Repeat("n", 255) + "o"}
 	w.quietly("put entries, documents or both in scopes that chance chooses", func() {
-		for _, i := range w.rng.Perm(len(names) * len(refs)) {
-			s := at(names[i%len(names)], refs[i/len(names)])
-			kind := w.rng.IntN(4)
-			if kind == 0 {
-				continue
-			}
-			want = append(want, s)
+		for _, i := range w.rng.Perm(len(names) * len(names)) {
+			s, kind := at(names[i%len(names)], names[i/len(names)]), w.rng.IntN(4)
 			if kind&1 != 0 {
-				w.puts(s, "x", "y")
+				w.puts(s, "x")
 			}
-			if kind&2 != 0 {
-				w.sets(note(s, "n", ""), file(s, "f"))
+			if kind&2 != 0 && w.tx != nil {
+				w.sets(note(s, "n", ""), file(at(s.Tenant, ""), s.Ref))
 			}
 		}
 	})
-	slices.SortFunc(want, compareScopes)
-	w.listed(driver.Scope{}, want...)
-}
-
-func scopesBehind(w *world) {
-	all := []driver.Scope{at("a", "1"), at("a", "3"), at("b", "1"), at("b", "2"), at("d", "0")}
-	for _, s := range all {
-		w.puts(s, "x")
-	}
-	for i, s := range all {
-		w.listed(s, all[i+1:]...)
-	}
-	for _, absent := range []struct {
-		after driver.Scope
-		n     int
-	}{
-		{at("", ""), 0}, {at("a", ""), 0}, {at("a", "2"), 1}, {at("a", "\xff"), 2}, {at("aa", "9"), 2}, {at("c", "z"), 4}, {at("e", ""), 5},
-	} {
-		w.quietly("go on behind a scope that is not there", func() { w.listed(absent.after, all[absent.n:]...) })
+	for _, after := range []driver.Scope{{}, at("a", "\xff"), at("aa", "9"), at("ab", ""), at("\xff", "")} {
+		w.listed(after, slices.DeleteFunc(w.ref.scopes(), func(s driver.Scope) bool { return compareScopes(s, after) <= 0 })...)
 	}
 }
 
-func scopesOfDocuments(w *world) {
-	w.puts(at("b", "support"), "x")
-	w.set(note(at("a", "machinery"), "n", ""))
-	w.set(file(at("b", "text"), "f"))
-	w.set(file(at("c", "text"), "f"))
-	want := []driver.Scope{at("a", "machinery"), at("b", "support"), at("b", "text"), at("c", "text")}
-	w.listed(driver.Scope{}, want...)
-	for _, d := range w.documents(driver.DocumentQuery{Tenant: "b", Ref: "text"}) {
-		w.removes(d)
+// drop drops a tenant by calls with a limit, and expects an end within some calls.
+func (w *world) drop(tenant string, limit, calls int) {
+	for range calls {
+		w.did("drop %s, about %d at a time", short(tenant), limit)
+		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
+		w.must(err)
+		if !more {
+			if w.ref != nil {
+				w.ref.drop(tenant)
+			}
+			return
+		}
 	}
-	w.listed(driver.Scope{}, want[0], want[1], want[3])
+	w.fail(fmt.Sprintf("nothing is left after %d calls", calls), "more is left")
 }
 
-func scopesOfOwn(w *world) {
-	own := w.sets(note(at("acme", ""), "n", ""))
-	w.puts(home, "x")
-	w.set(file(at("globex", ""), "f"))
-	w.listed(driver.Scope{}, at("acme", ""), home, at("globex", ""))
-	w.listed(at("acme", ""), home, at("globex", ""))
-	w.removes(own[0])
-	w.listed(driver.Scope{}, home, at("globex", ""))
-}
-
-func scopesOfEnded(w *world) {
-	var want []driver.Scope
-	for _, ref := range []string{"deleted", "erased", "expired"} {
-		want = append(want, at("acme", ref))
-		w.put(at("acme", ref), w.mortal("x", time.Millisecond))
+func droppedByParts(w *world) {
+	other := at("globex", home.Ref)
+	for _, s := range []driver.Scope{home, other} {
+		w.puts(s, "a", "b", "c", "d")
+		w.livesAgain(s, "a", "b")
+		m := acts(driver.Set, note(s, "n", ""), digest(s, "d", "a"), file(s, "f", "customer:1"), timer(at(s.Tenant, ""), "t", w.now))
+		m.Events = []events.Record{w.event("run-1", "e")}
+		m.Events[0].Tenant = s.Tenant
+		w.apply(m)
+		w.apply(driver.Mutation{Erase: located(s, "c")})
 	}
-	w.delete(want[0], "x", true)
-	w.apply(driver.Mutation{Erase: located(want[1], "x")})
-	w.advance(time.Hour)
-	w.listed(driver.Scope{}, want...)
-}
-
-func scopesOfPurged(w *world) {
-	w.puts(home, "x")
-	w.puts(at("acme", "sales"), "y")
-	w.delete(home, "x", true)
-	w.purge(home.Tenant, w.version(home.Tenant))
-	w.listed(driver.Scope{}, at("acme", "sales"))
+	w.drop(home.Tenant, 2, 50)
+	w.audit()
+	w.puts(home, "a", "e")
+	w.livesAgain(other, "d", "a")
 }

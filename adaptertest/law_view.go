@@ -13,50 +13,58 @@ import (
 func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
 	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: []testCase{
-		{"of-mutation", "the version that a mutation returns shows exactly what it made", v, versionOfMutation},
-		{"restored-at-once", "an entry that one mutation puts, merges and restores lives on as any other, and again", v, viewRestoredAtOnce},
+		{"lives", "each version shows what lived then, until a purge, which removes what no later one shows and says how much", v, viewLives},
+		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		{"intact-apart", "an erasure leaves a gap in its own scope, and in no other one", v, intactApart},
-		{"purge-first", "a purge to the version before the first mutation removes what has expired or was erased, and nothing else", v, purgeToFirst},
-		{"purge-removes", "a purge removes what was deleted, has expired or was erased, and says how much", v, purgeRemoves},
-		{"purge-merged-later", "a purge keeps what was merged until it has expired or was erased itself, also if its successor has", v, purgeKeepsMergedOfEnded},
-		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
-		{"purge-heirs", "what a purge removed is no longer retired in favour of an entry that stays", v, purgeEndsHeirs},
-		{"purge-lives", "what is put after a purge has none of the lives of what the purge removed", v, purgeEndsLives},
-		{"run", "a run sees what was there when it started, and its own writes, whatever others do", v, runView},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
 		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
 	}}
 }
 
-func versionOfMutation(w *world) {
-	var versions []driver.Version
-	for i := range 4 {
-		m := driver.Mutation{Put: w.placed(home, fmt.Sprint("e", i))}
-		if i > 0 {
-			m.Retire = []driver.Retirement{retire(home, fmt.Sprint("e", i-1), driver.Superseded, fmt.Sprint("e", i))}
-		}
-		v := w.apply(m).Version
-		w.did("the mutation made %s", w.name(v))
-		versions = append(versions, v)
-	}
-	for i, v := range versions {
-		w.listsAt(home, v, fmt.Sprint("e", i))
-		w.getsAt(home, v, w.entry(fmt.Sprint("e", i)))
-	}
+func changesLaw() law {
+	return law{name: "CHANGES", number: "M7, S3", says: "what has changed in a scope between two versions is just what the mutations between them did", cases: []testCase{
+		{"kinds", "what was put, retired, restored and erased is told, each in its list, and nothing that did not change", []Offer{Transactor, Versioned, Changes}, viewLives},
+	}}
 }
 
-func viewRestoredAtOnce(w *world) {
-	w.puts(home, "b")
-	m := retired(retire(home, "a", driver.Merged, "b"))
-	m.Put, m.Restore = w.placed(home, "a"), located(home, "a")
-	v := w.apply(m).Version
-	for range 2 {
-		w.livesAgain(home, "a", "b")
-		w.listsAt(home, v, "b", "a")
+// viewLives takes a version behind each kind of mutation, and purges before one of them.
+func viewLives(w *world) {
+	sales := at(home.Tenant, "sales")
+	w.version(home.Tenant)
+	w.puts(home, "a", "b", "c", "d")
+	w.put(home, w.mortal("short", time.Second))
+	w.puts(sales, "a")
+	w.livesAgain(home, "a", "b")
+	again := retired(retire(home, "twice", driver.Merged, "b"))
+	again.Put, again.Restore = w.placed(home, "twice"), located(home, "twice")
+	for _, m := range []driver.Mutation{again, retired(retire(home, "b", driver.Superseded, "short"), retire(home, "d", driver.Deleted, "")),
+		{Put: w.placed(home, "a")}, {Erase: located(home, "c")}, {Erase: located(sales, "a")}} {
+		w.apply(m)
 	}
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "a", driver.Merged, "twice"), retire(home, "short", driver.Merged, "twice")))
+	w.audit()
+	w.advance(time.Second)
+	w.purge(home.Tenant, v)
+	w.puts(home, "new")
+	w.livesAgain(home, "new", "twice")
+	w.audit()
+	w.purge(home.Tenant, w.version(home.Tenant))
+}
+
+// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
+// time of the purge.
+func purgeKeepsNamed(w *world) {
+	w.puts(home, "a", "b", "c")
+	w.put(home, w.mortal("short", time.Second))
+	w.put(home, w.mortal("shorter", time.Millisecond))
+	w.apply(retired(retire(home, "c", driver.Superseded, "shorter")))
+	v := w.version(home.Tenant)
+	w.apply(retired(retire(home, "b", driver.Merged, "a"), retire(home, "a", driver.Superseded, "short")))
+	w.advance(time.Second)
+	w.purge(home.Tenant, v)
 }
 
 // refused expects that a version cannot be read in any way by a tenant.
@@ -114,30 +122,6 @@ func otherIncarnation(w *world) {
 	w.refused(home, v)
 }
 
-// intactApart erases in three refs and of two tenants what was put by versions of the same
-// numbers.
-func intactApart(w *world) {
-	sales, legal, other := at(home.Tenant, "sales"), at(home.Tenant, "legal"), at("globex", home.Ref)
-	var versions []driver.Version
-	does := func(m driver.Mutation) { versions = append(versions, w.apply(m).Version) }
-	does(driver.Mutation{Put: append(w.placed(home, "first"), w.placed(legal, "gone")...)})
-	does(driver.Mutation{Put: append(w.placed(home, "a", "b"), w.placed(sales, "gone")...)})
-	does(driver.Mutation{Put: w.placed(home, "c")})
-	w.puts(other, "first", "gone")
-	seen := w.version(other.Tenant)
-	w.puts(other, "c", "d", "e", "f", "g")
-	w.apply(driver.Mutation{Erase: located(other, "gone")})
-	does(driver.Mutation{Erase: append(located(sales, "gone"), located(legal, "gone")...)})
-	does(driver.Mutation{Erase: located(home, "a")})
-	does(driver.Mutation{Erase: located(home, "b")})
-	for i, v := range versions {
-		w.intact(home, v, i == 0 || i == 5)
-		w.intact(sales, v, i == 0 || i > 2)
-		w.intact(legal, v, i > 2)
-	}
-	w.intact(other, seen, false)
-}
-
 func readWhileWriting(w *world) {
 	want := w.putMany(home, 50, nil)
 	v := w.version(home.Tenant)
@@ -158,32 +142,6 @@ func readWhileWriting(w *world) {
 			}
 		})
 	})
-}
-
-func runView(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	one := h.note(job, home.Ref, "one")
-	two := h.note(job, home.Ref, "two")
-	three := h.note(job, home.Ref, "three", "customer:1")
-	run := h.run(home.Tenant, "run-1", "")
-	w.did("three entries are there, a run starts and writes one and deletes another")
-	own := h.note(run, home.Ref, "own")
-	_, err := run.Delete(w.ctx, home.Ref, one.ID)
-	w.must(err)
-	w.did("others write, merge, delete and purge")
-	h.note(job, home.Ref, "later")
-	h.merge(job, home.Ref, "merged", own, two)
-	_, err = job.Delete(w.ctx, home.Ref, three.ID)
-	w.must(err)
-	_, err = h.bank.Purge(w.ctx, home.Tenant)
-	w.must(err)
-	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "three", "own")
-	w.sameTexts(h.contents(home.Tenant, home.Ref), "merged", "later")
-	w.did("the customer of the third is forgotten")
-	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
-	w.must(err)
-	w.sameTexts(w.contents(run.Memory(), home.Ref), "one", "two", "own")
 }
 
 func runToken(w *world) {
@@ -215,16 +173,42 @@ func runToken(w *world) {
 	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
 }
 
-// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
-// time of the purge.
-func purgeKeepsNamed(w *world) {
-	w.puts(home, "a", "b", "c")
-	w.put(home, w.mortal("short", time.Second))
-	w.put(home, w.mortal("shorter", time.Millisecond))
-	w.apply(retired(retire(home, "c", driver.Superseded, "shorter")))
-	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "b", driver.Merged, "a"), retire(home, "a", driver.Superseded, "short")))
-	w.advance(time.Second)
-	n := w.purge(home.Tenant, v)
-	w.check(n == 2, "2 records removed: c and what it gave way to", "%d", n)
+// purgeAtOnce lets two purge what many refs have ended, while others read what stays.
+func purgeAtOnce(w *world) {
+	want := w.putMany(home, w.size(300, 1000, 5000), nil)
+	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
+	end := func(ref, id string) {
+		w.puts(at(home.Tenant, ref), id)
+		w.delete(at(home.Tenant, ref), id, true)
+	}
+	w.quietly(fmt.Sprintf("put an entry in each of %d refs and delete it", refs), func() {
+		for i := range refs {
+			end(fmt.Sprint("ref ", i), "e")
+		}
+	})
+	var removed, purging atomic.Int64
+	purging.Store(2)
+	w.quietly("two put, delete and purge, while two read what stays", func() {
+		w.parallel(4, func(i int) {
+			if i > 1 {
+				for purging.Load() > 0 {
+					w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
+				}
+				return
+			}
+			defer purging.Add(-1)
+			for k := range rounds {
+				v, err := w.versions.Version(w.ctx, home.Tenant)
+				w.must(err)
+				n, err := w.versions.Purge(w.ctx, home.Tenant, v, w.now)
+				if !errors.Is(err, driver.ErrSnapshotUnavailable) { // the other was first
+					w.must(err)
+				}
+				removed.Add(int64(n))
+				end(fmt.Sprint("own ", i), fmt.Sprint("e", k))
+			}
+		})
+		removed.Add(int64(w.purge(home.Tenant, w.version(home.Tenant))))
+	})
+	w.check(removed.Load() == int64(refs+2*rounds), fmt.Sprintf("%d records removed", refs+2*rounds), "%d", removed.Load())
 }

@@ -17,7 +17,8 @@ type reference struct {
 	tenants map[string]*refTenant
 	outbox  []*events.Record // in the order of commits, those that were delivered too
 	waiting map[eventName]*events.Record
-	log     logModel // those that are kept
+	revised map[string]int64 // by the names of documents, those that are gone too, the latest revision
+	log     logModel         // those that are kept
 }
 
 type eventName struct{ tenant, run, id string }
@@ -31,7 +32,7 @@ type refTenant struct {
 	changes          []refChange
 	erasedAt         map[string][]refSpan // by ref: of versions at which something was live that is erased now
 	purged           map[place]bool       // ids that were purged: what becomes of them is open
-	gone             []driver.Record      // the first that were erased, purged or dropped: nothing finds them
+	first            []driver.Placed      // the first that were ever put, gone or not
 }
 
 type place struct{ ref, id string }
@@ -76,7 +77,7 @@ func hasVersion(spans []refSpan, v int) bool {
 }
 
 func newReference() *reference {
-	return &reference{tenants: map[string]*refTenant{}, waiting: map[eventName]*events.Record{}}
+	return &reference{tenants: map[string]*refTenant{}, waiting: map[eventName]*events.Record{}, revised: map[string]int64{}}
 }
 
 // tenant returns a tenant, an empty one if it was never written.
@@ -149,12 +150,8 @@ func (c *change) insert(p *driver.Placed) {
 		c.refs[p.Ref] = slices.Delete(c.refs[p.Ref], where, where+1)
 	})
 	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
-}
-
-// forget notes an entry of which nothing may be found any more.
-func (t *refTenant) forget(rec *refRecord) {
-	if len(t.gone) < auditedNames && !rec.Erased {
-		t.gone = append(t.gone, rec.Record)
+	if len(c.first) < auditedFirst {
+		c.first = append(c.first, *p)
 	}
 }
 
@@ -338,7 +335,6 @@ func (c *change) commit(m *driver.Mutation) bool {
 	}
 	for _, l := range m.Erase {
 		if held := c.touch(l); held != nil && !held.Erased {
-			c.forget(held)
 			held.end(c.version)
 			erasedAt := c.erasedAt[l.Ref]
 			c.undo = append(c.undo, func() { c.erasedAt[l.Ref] = erasedAt })
@@ -475,7 +471,6 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 			}
 			where := place{ref, rec.Entry.ID}
 			t.purged[where] = true
-			t.forget(rec)
 			delete(t.records, where)
 			if !rec.Erased {
 				t.removeMadeOf(ref, rec.Entry.ID)
@@ -489,16 +484,10 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 
 // drop removes all that is held of a tenant, and all its versions.
 func (r *reference) drop(tenant string) {
-	t := r.tenant(tenant)
-	for _, recs := range sorted(t.refs) {
-		for _, rec := range recs {
-			t.forget(rec)
-		}
-	}
-	version, gone := t.version+1, t.gone
+	was := r.tenant(tenant)
 	delete(r.tenants, tenant)
-	t = r.tenant(tenant)
-	t.version, t.horizon, t.gone = version, version, gone
+	t := r.tenant(tenant)
+	t.version, t.horizon, t.first = was.version+1, was.version+1, was.first
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)

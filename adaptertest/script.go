@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -123,19 +122,6 @@ func (s *script) check(ok bool, expected, came string, args ...any) {
 	if !ok {
 		s.fail(expected, fmt.Sprintf(came, args...))
 	}
-}
-
-// stopAt takes the first n of what a store yields, and stops.
-func stopAt[T any](s *script, n int, what string, all iter.Seq2[T, error]) {
-	s.quietly(fmt.Sprintf("stop reading %s at number %d", what, n), func() {
-		i := 0
-		for _, err := range all {
-			s.must(err)
-			if i++; i == n {
-				break
-			}
-		}
-	})
 }
 
 // text is a failure as it is shown.

@@ -187,24 +187,3 @@ func (w *world) getEach(s driver.Scope, ids []string) []driver.Entry {
 	}
 	return entries
 }
-
-// throughReaders makes a case for each of the ways to read.
-func throughReaders(name, proves string, run func(w *world, r reader)) []testCase {
-	var cases []testCase
-	for _, r := range readers {
-		cases = append(cases, testCase{name + "-" + r.name, proves, r.needs, func(w *world) { run(w, r) }})
-	}
-	return cases
-}
-
-// throughLists makes a case for each of the ways to read in order.
-func throughLists(name, proves string, run func(w *world, r reader)) []testCase {
-	cases := throughReaders(name, proves, run)
-	kept := cases[:0]
-	for i, r := range readers {
-		if r.lists {
-			kept = append(kept, cases[i])
-		}
-	}
-	return kept
-}

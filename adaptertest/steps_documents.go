@@ -59,16 +59,26 @@ func (w *world) commits(m driver.Mutation) []driver.Document {
 	for i, x := range m.Documents {
 		docs[i] = x.Document
 		docs[i].Rev = made.Revs[i]
-		switch x.Act {
-		case driver.Set, driver.Retain:
-			w.check(made.Revs[i] > x.Rev, fmt.Sprintf("a revision above %d", x.Rev), "%d", made.Revs[i])
-		case driver.Check:
-			w.check(made.Revs[i] == x.Rev, fmt.Sprintf("the revision %d", x.Rev), "%d", made.Revs[i])
-		case driver.Remove:
-			w.check(made.Revs[i] == 0, "the revision 0 of what is not there", "%d", made.Revs[i])
-		}
 	}
 	return docs
+}
+
+// revises expects a revision for each swap: of what is stored one above all that the document
+// ever had, of what is checked the one that it has, and 0 of what is not there any more.
+func (w *world) revises(m *driver.Mutation, revs []int64) {
+	w.check(len(revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(revs))
+	for i, x := range m.Documents {
+		name, rev, stored := describeName(&x.Document), revs[i], x.Act == driver.Set || x.Act == driver.Retain && revs[i] != 0
+		switch {
+		case x.Act == driver.Check:
+			w.check(rev == x.Rev, fmt.Sprintf("the revision %d", x.Rev), "%d", rev)
+		case !stored:
+			w.check(rev == 0, "the revision 0 of what is not there", "%d", rev)
+		case w.ref != nil:
+			w.check(rev > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", rev)
+			w.ref.revised[name] = rev
+		}
+	}
 }
 
 func (w *world) documents(q driver.DocumentQuery) []driver.Document {
@@ -141,10 +151,4 @@ func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.Cha
 	if text, expected := describeChanges(got), describeChanges(want); text != expected {
 		w.fail(expected, text)
 	}
-}
-
-// lacks expects no document of that name.
-func (w *world) lacks(d driver.Document) {
-	docs := w.documents(exactly(&d))
-	w.check(len(docs) == 0, "no document", "%s", describeDocuments(docs))
 }

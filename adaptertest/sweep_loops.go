@@ -92,13 +92,13 @@ func loopCases() []testCase {
 
 // looped is how many of each thing there are: more than a page that a store reads ahead, and at
 // least twice changedInLoop.
-func (w *world) looped() int { return w.size(200, 1100, 1100) }
+func (w *world) looped() int { return w.size(130, 1100, 1100) }
 
 // leftLoops is how often a loop is left early: more often than a pool has connections.
 const leftLoops = 40
 
 // changedInLoop is at how many of them the store is changed.
-const changedInLoop = 100
+const changedInLoop = 60
 
 // fillLoops makes entries, of which the half is merged, documents, events and scopes.
 func (w *world) fillLoops() {
@@ -161,8 +161,16 @@ func (w *world) sweepLoop(l loop) {
 		}
 		return names
 	}
-	for n := 0; n < leftLoops && !l.lent; n++ {
-		stopAt(w.script, 1+n%3, l.name, l.walk(w))
+	if !l.lent {
+		w.leavesNothing(leftLoops, fmt.Sprintf("leave %s early, %d times", l.name, leftLoops), func(n int) {
+			at := 0
+			for _, err := range l.walk(w) {
+				w.must(err)
+				if at++; at > n%3 {
+					break
+				}
+			}
+		})
 	}
 	w.puts(home, "after") // nothing is locked, and no pool is empty
 	before := l.held(w)

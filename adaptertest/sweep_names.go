@@ -22,8 +22,6 @@ var likenesses = [][]string{
 	{"b", "_", "."}, {"a  b", "a%2Fb"}, {"ı", "İ"}, {"k", "\u212a"}, {"σ", "ς"}, {"\uffee", "\uffed"},
 }
 
-var lookalikes = slices.Concat(likenesses...)
-
 const mostAlike = 35
 
 // namesUpTo are the likenesses, and long names that differ in their last byte only: if
@@ -186,6 +184,7 @@ func (w *world) sweepNames(plots []*plot) {
 			touched(func(p *plot) { w.drop(p.Tenant, 1000, 3) })
 		}
 	}
+	w.unmirrored() // each round was audited
 }
 
 func (w *world) shuffle(plots []*plot) {

@@ -400,7 +400,7 @@ func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.mu.Lock()
 	w.steps = nil
 	w.mu.Unlock()
-	w.now, w.ref, w.held, w.lent = epoch, newReference(), nil, false
+	w.now, w.ref, w.held, w.lent, w.sparing = epoch, newReference(), nil, false, w.config.short
 	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref"), variant: i}
 	for _, id := range []string{"a", "b", "c"} {
 		w.put(p.Scope, p.member(id))

@@ -22,7 +22,7 @@ func isName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-// sweepTexts puts each of the texts wherever one is kept, and looks for it.
+// sweepTexts keeps each of the texts wherever one is kept, and looks for it by what only it has.
 func sweepTexts(w *world) {
 	for i, text := range texts {
 		name := fmt.Sprint(i, " ", text)
@@ -43,12 +43,14 @@ func sweepTexts(w *world) {
 	}
 	for _, text := range texts {
 		for _, q := range []driver.Query{{Tags: []string{"t" + text}}, {Tags: []string{text}}, {Subject: text}, {IDs: []string{text}}} {
-			if len(q.Tags) == 0 || q.Tags[0] != "" {
+			if text != "" {
 				q.At = w.now
 				w.samePages(home, q)
 			}
 		}
 	}
+	w.unnoted(func() { w.auditLog(home.Tenant) })
+	w.unmirrored() // in which order a list has them is another law
 }
 
 // keepsText keeps a text in a document of each class, and in events.
@@ -59,7 +61,10 @@ func (w *world) keepsText(e *driver.Entry, text string) {
 	record := w.event(e.RunID, e.ID)
 	record.NodeID = e.RunID
 	m.Events = append(m.Events, record)
-	w.apply(m)
+	for _, d := range w.commits(m) {
+		w.holds(d)
+	}
+	w.sameOutbox(w.undelivered(home.Tenant, e.RunID), w.ref.undelivered(home.Tenant, e.RunID))
 	if w.kept != nil {
 		record.RunID += "k"
 		w.emit(record)

@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"reflect"
 	"strings"
 	"sync"
@@ -23,11 +22,14 @@ type watch struct {
 	changed  *failure // the first thing that a store has changed
 }
 
-// sight is something that was given to the store, or came from it, and its mark then.
+// sight is something that was given to the store, or came from it, and what it was then.
 type sight struct {
-	what  string
-	value any
-	mark  uint64
+	what       string
+	value, was any
+}
+
+func sightOf(what string, value any) sight {
+	return sight{what, value, copied(reflect.ValueOf(value)).Interface()}
 }
 
 // Of so many reads and of so many writes one is looked at.
@@ -57,12 +59,12 @@ func (s *script) watched(store driver.Adapter) watched {
 			defer w.end(c)
 			return next(ctx)
 		}
-		given := markOf(c.given)
-		c.saw = func(answer any) { w.look(sight{"what " + c.Method + " has returned", answer, markOf(answer)}) }
+		given := sightOf("what "+c.Method+" was given", c.given)
+		c.saw = func(answer any) { w.look(sightOf("what "+c.Method+" has returned", answer)) }
 		defer func() {
 			w.end(c)
-			w.compare(sight{"what " + c.Method + " was given", c.given, given})
-			w.look(sight{"what " + c.Method + " was given", c.given, given})
+			w.compare(given)
+			w.look(given)
 		}()
 		return next(ctx)
 	}}}
@@ -105,13 +107,14 @@ func (w *watch) look(s sight) {
 }
 
 func (w *watch) compare(s sight) {
-	if markOf(s.value) == s.mark {
+	change := changeOf("it", reflect.ValueOf(s.was), reflect.ValueOf(s.value))
+	if change == "" {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.changed == nil {
-		w.changed = &failure{"that the store leaves " + s.what + " as it is", "it is changed"}
+		w.changed = &failure{"that the store leaves " + s.what + " as it is", "the store changed it: " + change}
 	}
 }
 
@@ -165,50 +168,59 @@ func describeGiven(given []any) string {
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-var markSeed = maphash.MakeSeed()
-
-// markOf is the same for values that hold the same.
-func markOf(x any) uint64 {
-	var h maphash.Hash
-	h.SetSeed(markSeed)
-	mark(&h, reflect.ValueOf(x))
-	return h.Sum64()
+// copied is a value that shares no memory with another one that holds the same.
+func copied(v reflect.Value) reflect.Value {
+	c := reflect.New(v.Type()).Elem()
+	c.Set(v)
+	switch {
+	case !shares(v.Type()) || v.IsZero():
+	case v.Kind() == reflect.Slice:
+		c.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		for i := 0; i < v.Len() && shares(v.Type().Elem()); i++ {
+			c.Index(i).Set(copied(v.Index(i)))
+		}
+	case v.Kind() == reflect.Map:
+		c.Set(reflect.MakeMap(v.Type()))
+		for each := v.MapRange(); each.Next(); {
+			c.SetMapIndex(each.Key(), copied(each.Value()))
+		}
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			c.Field(i).Set(copied(v.Field(i)))
+		}
+	case v.Kind() == reflect.Interface:
+		c.Set(copied(v.Elem()))
+	}
+	return c
 }
 
-func mark(h *maphash.Hash, v reflect.Value) {
-	switch v.Kind() {
-	case reflect.Slice:
-		maphash.WriteComparable(h, v.Len())
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			h.Write(v.Bytes())
-			return
-		}
-		for i := range v.Len() {
-			mark(h, v.Index(i))
-		}
-	case reflect.Map:
-		var sum uint64
-		for each := v.MapRange(); each.Next(); {
-			sum += markOf([]any{each.Key().Interface(), each.Value().Interface()})
-		}
-		maphash.WriteComparable(h, sum)
-	case reflect.Struct:
-		if t, ok := v.Interface().(time.Time); ok {
-			maphash.WriteComparable(h, t)
-			return
-		}
-		for i := range v.NumField() {
-			mark(h, v.Field(i))
-		}
-	case reflect.Pointer, reflect.Interface:
-		if !v.IsNil() {
-			mark(h, v.Elem())
-		}
-	case reflect.String:
-		h.WriteString(v.String())
-		h.WriteByte(0)
-	case reflect.Invalid, reflect.Func:
-	default:
-		maphash.WriteComparable(h, v.Interface())
+// shares tells types whose values may share memory with their copies.
+func shares(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Interface:
+		return true
 	}
+	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
+}
+
+// changeOf tells the first thing in which a value is another one than it was, or nothing.
+func changeOf(where string, was, is reflect.Value) (change string) {
+	if reflect.DeepEqual(was.Interface(), is.Interface()) {
+		return ""
+	}
+	switch {
+	case was.Kind() == reflect.Interface:
+		return changeOf(where, was.Elem(), is.Elem())
+	case was.Kind() == reflect.Slice && was.Len() == is.Len() && was.Type().Elem().Kind() != reflect.Uint8:
+		for i := 0; i < was.Len() && change == ""; i++ {
+			change = changeOf(fmt.Sprintf("%s[%d]", where, i), was.Index(i), is.Index(i))
+		}
+	case was.Kind() == reflect.Struct && shares(was.Type()):
+		for i := 0; i < was.NumField() && change == ""; i++ {
+			change = changeOf(where+"."+was.Type().Field(i).Name, was.Field(i), is.Field(i))
+		}
+	default:
+		return fmt.Sprintf("%s is %s and was %s", where, short(fmt.Sprint(is.Interface())), short(fmt.Sprint(was.Interface())))
+	}
+	return change
 }

@@ -31,6 +31,7 @@ type world struct {
 
 	absence string          // the text of the error of an absent entry
 	asked   map[string]bool // the subjects by which an audit has read a tenant's history
+	sparing bool            // audits ask for some of the names, where there are many small ones
 	probes  int             // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
@@ -85,7 +86,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.swapped, w.ref, w.held, w.lent = nil, newReference(), nil, false
+	w.swapped, w.ref, w.held, w.lent, w.probes = nil, newReference(), nil, false, 0
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
