@@ -35,7 +35,7 @@ const (
 //	postgres/batch            a hundred of them in one mutation
 //	postgres/get              an entry by a random id
 //	postgres/list100          a slice of the newest 100 entries
-//	postgres/writers=…        puts by so many goroutines at once, all into one tenant
+//	postgres/writers=…        puts by so many goroutines at once, sixteen each, all into one tenant
 //	postgres/writers=…/apart  each into a tenant of its own
 func postgresRows() []row {
 	ctx := context.Background()

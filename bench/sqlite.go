@@ -29,8 +29,8 @@ const (
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
 //
-//	sqlite/writers    puts by eight goroutines, all for one tenant or each for its own; the peer
-//	                  commits one after the other
+//	sqlite/writers    puts by eight goroutines, sixteen each, all for one tenant or each for its own;
+//	                  the peer commits one after the other
 //	sqlite/mixed      each for its own, and four reads of an entry by its id to a put
 //	sqlite/processes  puts by four processes on one file
 func sqliteRows() []row {

@@ -27,7 +27,8 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 }
 
 // A plan that knows a limit, or the length of an array, seems cheaper than one for all of them, and
-// the server would plan each call anew. So statements SELECT such a parameter, which hides it.
+// the server would plan each call anew. So statements SELECT such a parameter, which hides it; but
+// no cluster takes that from one about all tenants.
 
 // The four statements that read entries: live or at a version, of a list or of the ids $11.
 // $10 is the version; what is live has died at none. They are steps into an index each, since
@@ -189,7 +190,7 @@ const (
 				SELECT * FROM agentmemory.events WHERE tenant = $1 AND run_id = $2 AND sequence >= $3 ORDER BY sequence LIMIT $4) p
 		) e WHERE before < 4194304 ORDER BY e.sequence`
 	countWaiting = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL AND tenant = $2 LIMIT (SELECT $1::bigint)) x`
-	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT (SELECT $1::bigint)) x`
+	countAll     = `SELECT count(*) FROM (SELECT 1 FROM agentmemory.events WHERE sequence IS NULL LIMIT $1) x`
 )
 
 // The statements about versions.

@@ -31,30 +31,28 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
 // that changes nothing, in any state; but an erased one is no longer the same.
 func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error {
-	return st.update(ctx, func(t *tx) error {
-		m := driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}}
-		plan, err := t.plan(&m, m.Needs())
-		if err == nil && !plan.Empty() {
-			t.change(s.Tenant, &plan)
-		}
-		return err
-	})
+	return st.commit(ctx, s.Tenant, &driver.Mutation{Put: []driver.Placed{{Scope: s, Entry: e}}})
 }
 
 // Delete ends the life of an entry and reports whether it was live.
 func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.Time) (bool, error) {
-	err := st.update(ctx, func(t *tx) error {
-		m := driver.Mutation{At: at, Retire: []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}}}
-		plan, err := t.plan(&m, m.Needs())
-		if err == nil {
-			t.change(s.Tenant, &plan)
-		}
-		return err
-	})
+	end := driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}
+	err := st.commit(ctx, s.Tenant, &driver.Mutation{At: at, Retire: []driver.Retirement{end}})
 	if errors.Is(err, driver.ErrConflict) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// commit commits a mutation of entries. One that only puts what is there changes nothing.
+func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) error {
+	return st.update(ctx, func(t *tx) error {
+		plan, err := t.plan(m, m.Needs())
+		if err == nil && !plan.Empty() {
+			t.change(tenant, &plan)
+		}
+		return err
+	})
 }
 
 // List returns the entries that q asks for, live or at its version: from the newest
