@@ -216,6 +216,19 @@ var entryMoves = []move{
 		*m = driver.Mutation{}
 		p.deletes("b")
 	}),
+	mutation("merge a with c, restore it and delete it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "a", driver.Merged, "c")
+		p.tryApply(p.Tenant, *m)
+		p.tryApply(p.Tenant, driver.Mutation{Restore: located(p.Scope, p.id("a"))})
+		*m = driver.Mutation{}
+		p.deletes("a")
+	}),
+	mutation("merge c with a, and delete it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "c", driver.Merged, "a")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{}
+		p.deletes("c")
+	}),
 	mutation("merge a with c, and put it again", func(p *plan, m *driver.Mutation) {
 		p.retires(m, "a", driver.Merged, "c")
 		p.tryApply(p.Tenant, *m)
