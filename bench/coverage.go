@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/distill"
@@ -26,14 +27,12 @@ import (
 func coverageRows() []row {
 	var rows []row
 	for _, file := range []string{"seen", "unseen", "styles_seen", "styles_unseen"} {
+		c := readCoverage(file)
+		better := sync.OnceValue(c.better)
 		for _, peer := range []string{"random", "newest"} {
 			for _, budget := range coverageBudgets {
 				rows = append(rows, row{fmt.Sprintf("distill/coverage/%s/%d", file, budget), peer, func() (sides, error) {
-					c := readCoverage(file)
-					if err := c.better(); err != nil {
-						return sides{}, err
-					}
-					return sides{share: func() (ours, theirs float64) {
+					return sides{check: better, share: func() (ours, theirs float64) {
 						if peer == "newest" {
 							return c.extractive(budget), c.newest(budget)
 						}

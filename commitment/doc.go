@@ -1,5 +1,13 @@
 // Package commitment turns intentions that are found in memory into standing
-// commitments, and fires each once (RFC 0068 §C, §D).
+// commitments, and fires each once (RFC 0068 §C, §D):
+//
+//	engine, err := commitment.New(bank, commitment.Config{Redactor: secretsOf, Enqueuer: queue})
+//	…
+//	err = bank.Pass(ctx, pass, func(job *memory.Job) error {
+//		_, err := engine.Infer(ctx, job, "support") // arms what the notes intend
+//		return err
+//	})
+//	err = bank.Keep(ctx, time.Second) // gives queue each run when it is due
 //
 // An [Engine] works over a [memory.Bank]. [Engine.Infer] asks an [Inferrer], a model or [Tagged], what the
 // entries of a ref intend, and arms it; [Engine.Arm] arms by hand. An [Arm] is data: an instant, an interval, a schedule or

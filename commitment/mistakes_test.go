@@ -80,7 +80,7 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		"an unknown commitment": {unknown, memory.ErrNotFound,
 			"commitment: the tenant has no such commitment"},
 		"a commitment of nobody": {nowhere, memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.ErrorIs(t, m.err, m.class)

@@ -3,6 +3,14 @@
 // an entry corroborates it, and package distill weighs it by that. It is not distillation,
 // which turns much recent memory into little under a token budget (RFC 0062).
 //
+//	merger, err := consolidate.New(consolidate.Config{})
+//	…
+//	err = bank.Pass(ctx, pass, func(job *memory.Job) error {
+//		done, err := merger.Run(ctx, job, "support", consolidate.Options{})
+//		fmt.Println(done.InputCount, "notes,", done.Merged, "merged")
+//		return err
+//	})
+//
 // A [Consolidator] makes one pass over one ref with a [memory.Job]: it reads the live
 // entries, plans, commits group by group, and announces the pass by one event. A pass over
 // an unchanged corpus reads no entry: the store says what has changed since the last one.

@@ -2,6 +2,14 @@
 // and distillation (RFC 0062) under a token budget into an archive that can be
 // audited, with an index that the next session loads.
 //
+//	runner, err := distill.New(distill.Config{})
+//	…
+//	err = bank.Pass(ctx, pass, func(job *memory.Job) error {
+//		done, err := runner.Distill(ctx, job, "support", distill.Options{TokenBudget: 2000})
+//		fmt.Println(done.Output.Content)
+//		return err
+//	})
+//
 // A [Runner] works through a [memory.Job] on the live entries of one ref, narrowed by
 // [Options]. It needs a bank over a store that is a Transactor, and nothing else: the
 // store keeps archives and the head of the index as documents. The default [Summarizer]

@@ -21,7 +21,8 @@ const (
 	// are open keep them, lineage leads from them to the new entry, and forgetting
 	// that one brings back what is not to be forgotten (M10).
 	ExpireSources
-	// RemoveSources deletes the sources. Nothing brings them back.
+	// RemoveSources deletes the sources. Nothing brings them back: when one subject of the
+	// new entry is forgotten, what it said of all others is lost too.
 	RemoveSources
 )
 

@@ -21,7 +21,8 @@ import (
 
 // The pages are walked through as a reader would do it: in an empty directory, block by block.
 //
-//   - A block of Go that begins with the comment "// NAME.go" is a file of the page's program.
+//   - A block of Go that begins with the comment "// NAME.go" is a file of the page's program. One that
+//     begins with "// NAME.go, whole" shows the file as the blocks before it have left it.
 //   - Another block of Go is a fragment: it becomes the body of a function with a context, which
 //     runs at once. What stands as a comment behind fmt.Println is what has to be printed.
 //   - A block "diff" changes a file of the program, the one that its first line names.
@@ -60,7 +61,10 @@ func (w *walk) block(b block) {
 	where := fmt.Sprintf("%s:%d", w.page.name, b.line)
 	first, rest, _ := strings.Cut(b.text, "\n")
 	name, isFile := strings.CutPrefix(first, "// ")
+	whole, isWhole := strings.CutSuffix(name, ", whole")
 	switch {
+	case b.lang == "go" && isFile && isWhole:
+		w.shown(where, whole, rest)
 	case b.lang == "go" && isFile && strings.HasSuffix(name, ".go") && !strings.Contains(name, " "):
 		w.write(name, rest)
 	case b.lang == "go":
@@ -81,6 +85,14 @@ func (w *walk) write(name, text string) {
 	}
 	if err := write(filepath.Join(w.dir, name), text); err != nil {
 		w.t.Fatal(err)
+	}
+}
+
+// shown compares a file with what the page shows of it.
+func (w *walk) shown(where, name, text string) {
+	have, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil || string(have) != text {
+		w.t.Errorf("%s: %s is now (%v):\n%s", where, name, err, have)
 	}
 }
 

@@ -47,9 +47,9 @@ func PageSize(limit int) int {
 // Follow yields the events of a run from a sequence on and then waits for more, which it
 // asks the log for after each pause (100 ms if it is not above 0). It is what serves an
 // event stream: a client that comes back with the last sequence that it has seen is
-// followed from the one behind it. It ends when the loop does, which for a run that is
-// over is at its terminal event; after an error of the log; and with the context, whose
-// error it yields.
+// followed from the one behind it. It does not know when a run is over: break at the
+// terminal event of your runs, such as run.completed. Otherwise it ends after an error of the
+// log, and with the context, whose error it yields.
 func Follow(ctx context.Context, log Reader, tenant, runID string, from int64, pause time.Duration) iter.Seq2[RunEvent, error] {
 	if pause <= 0 {
 		pause = 100 * time.Millisecond

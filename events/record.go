@@ -113,8 +113,9 @@ type RunEvent struct {
 // One call is one commit: when Emit returns nil, every record of it is in the
 // log. After an error nothing is known, and the same records come again: a sink
 // drops a (RunID, ID) that it already has with the same payload, and fails for one
-// that it has with another, see [SamePayload]. Implementations are safe for concurrent
-// use and do not keep the slice.
+// that it has with another, see [SamePayload]. It logs its own errors: those of the bank say
+// that the sink failed and unwrap to them. Implementations are safe for concurrent use and do
+// not keep the slice.
 type Sink interface {
 	Emit(ctx context.Context, recs ...Record) error
 }

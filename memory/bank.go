@@ -247,13 +247,19 @@ func (e Engines) Offers() Offers {
 // takesEvents reports whether there is a place for events.
 func (b *Bank) takesEvents() bool { return b.cfg.Sink != nil || b.cfg.KeepEvents > 0 }
 
-// Log reads the events that the bank keeps, run by run; it is nil without Config.KeepEvents.
-// Serve a client from it by [events.Follow].
+// Log reads the events that the bank keeps, run by run. Serve a client from it by
+// [events.Follow]. Without Config.KeepEvents each Read of it is [ErrNotProvided].
 func (b *Bank) Log() events.Reader {
 	if b.cfg.KeepEvents == 0 {
-		return nil
+		return noLog{}
 	}
 	return b.kept
+}
+
+type noLog struct{}
+
+func (noLog) Read(context.Context, string, string, int64, int) ([]events.RunEvent, error) {
+	return nil, fail(ErrNotProvided, "Bank.Log needs Config.KeepEvents")
 }
 
 // Now returns the bank's time: whole milliseconds, UTC, never before an earlier

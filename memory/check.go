@@ -55,6 +55,9 @@ func checkName(what, name string, limit int) error {
 }
 
 func checkTenant(tenant string) error {
+	if tenant == "" {
+		return fail(ErrValidation, "the tenant is empty: take it from the caller's authentication")
+	}
 	return checkName("the tenant", tenant, driver.MaxTenantBytes)
 }
 

@@ -18,8 +18,9 @@ type Exported struct {
 
 // Export yields everything about a subject, in every ref of the tenant: the entries that
 // carry its label, in any state and also expired, with what was derived from them; the
-// documents made of those; and host text that carries the label. It is what [Bank.Forget]
-// would erase, but for what is erased already. It stops after an error. The store must be
+// documents made of those, such as archives; and host text that carries the label. It is what
+// [Bank.Forget] would erase, but for what is erased already; Forgotten.Erased counts entries
+// only. It stops after an error. The store must be
 // a Transactor.
 func (b *Bank) Export(ctx context.Context, tenant, subject string) iter.Seq2[Exported, error] {
 	return func(yield func(Exported, error) bool) {

@@ -55,7 +55,7 @@ func (b *Bank) keyed(ctx context.Context, s Scope, key string) (rec Record, foun
 func answerRepeatedPut(rec Record, e *Entry) (Entry, error) {
 	stored := &rec.Entry
 	if stored.Content != e.Content || !slices.Equal(stored.Tags, e.Tags) || !slices.Equal(stored.Subjects, e.Subjects) {
-		return Entry{}, fail(ErrConflict, "another entry was put under Draft.Key: its content, tags or subjects differ")
+		return Entry{}, fail(ErrConflict, "another entry was put under Draft.Key, whose content, tags or subjects differ: use another key, or Replace")
 	}
 	if rec.State == Deleted {
 		return ownCopy(*stored), fail(ErrDeleted, "")

@@ -106,7 +106,7 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 	require.NoError(t, late.End(ctx))
 	check(t, map[string]mistake{
 		"a run without a tenant": {start(memory.RunConfig{ID: "r", Redactor: keys}), memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a run without an id": {start(memory.RunConfig{Tenant: "acme", Redactor: keys}), memory.ErrValidation,
 			"memory: invalid input: the run's id is empty"},
 		"a run with a long id": {start(memory.RunConfig{ID: strings.Repeat("r", 129), Tenant: "acme", Redactor: keys}), memory.ErrValidation,
@@ -149,27 +149,29 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 		"a job without an id": {open(memory.JobConfig{Tenant: "acme", Redactor: keys}), memory.ErrValidation,
 			"memory: invalid input: the job's id is empty"},
 		"a job without a tenant": {open(memory.JobConfig{ID: "p", Redactor: keys}), memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a job named by a secret": {open(memory.JobConfig{ID: secret, Tenant: "acme", Redactor: keys}), memory.ErrSecretLeakage,
 			"memory: refused to protect secrets: the job's id holds a secret: an identifier is stored as it is"},
 		"a job that has ended": {func() error { _, err := late.Put(ctx, "m", memory.Draft{Content: "x"}); return err }, memory.ErrEnded,
 			"memory: the run or job has ended: open another by Bank.Pass"},
+		"a log of a bank that keeps no events": {func() error { _, err := h.Log().Read(ctx, "acme", "r", 0, 0); return err }, memory.ErrNotProvided,
+			"memory: not provided: Bank.Log needs Config.KeepEvents"},
 		"a reader of nobody": {list(""), memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a reader of a long name": {list(strings.Repeat("a", 257)), memory.ErrValidation,
 			"memory: invalid input: the tenant is longer than 256 bytes"},
 		"an entry of nobody": {func() error { _, err := h.Reader("").Get(ctx, "m", "mem_x"); return err }, memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a search for nobody": {func() error { _, err := h.Search(ctx, "", "m", memory.Search{}); return err }, memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a trace for nobody": {func() error { _, err := h.Fates(ctx, "", "m", "mem_x"); return err }, memory.ErrValidation,
-			"memory: invalid input: the tenant is empty"},
+			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"the refs of nobody": {func() error {
 			for _, err := range h.Refs(ctx, "") {
 				return err
 			}
 			return nil
-		}, memory.ErrValidation, "memory: invalid input: the tenant is empty"},
+		}, memory.ErrValidation, "memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"forgetting nobody": {func() error { _, err := h.Forget(ctx, "acme", ""); return err }, memory.ErrValidation,
 			"memory: invalid input: a subject is empty"},
 		"forgetting over a small store": {func() error { _, err := small.Forget(ctx, "acme", "tom"); return err }, memory.ErrNotProvided,

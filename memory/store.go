@@ -12,8 +12,8 @@ type (
 	// Scope names one agent's memory by Tenant and Ref (CTI-1).
 	Scope = driver.Scope
 
-	// Record is an entry with what became of it: a [Scope], Entry, State, For and
-	// Erased.
+	// Record is an entry with what became of it: its text is Record.Entry.Content, and
+	// [driver.Record] has all fields.
 	Record = driver.Record
 )
 

@@ -28,18 +28,6 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 
 // List returns the entries of s that q asks for, at the latest version if q has none.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	found, err := st.find(ctx, s, &q)
-	if len(found) == 0 {
-		return nil, err
-	}
-	entries := make([]driver.Entry, len(found))
-	for i, e := range found { // outside the lock: they never change
-		entries[i] = *e
-	}
-	return entries, nil
-}
-
-func (st *Store) find(ctx context.Context, s driver.Scope, q *driver.Query) ([]*driver.Entry, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -65,28 +53,28 @@ func (st *Store) find(ctx context.Context, s driver.Scope, q *driver.Query) ([]*
 	case sc == nil:
 		return nil, nil
 	case len(q.IDs) > 0:
-		return sc.named(q, n), nil
+		return sc.named(&q, n), nil
 	}
-	found := sc.visible(&sc.live, q, n, make([]*driver.Entry, 0, min(max(q.Limit, 0), 128)))
+	found := sc.visible(&sc.live, &q, n, make([]driver.Entry, 0, min(max(q.Limit, 0), 128)))
 	if sc.lastDied > n {
-		found = newest(sc.visible(&sc.past, q, n, found), q.Limit)
+		found = newest(sc.visible(&sc.past, &q, n, found), q.Limit)
 	}
 	return found, nil
 }
 
 // named returns the entries that q asks for by their ids.
-func (sc *scope) named(q *driver.Query, n uint64) (found []*driver.Entry) {
+func (sc *scope) named(q *driver.Query, n uint64) (found []driver.Entry) {
 	for _, id := range distinct(q.IDs) {
 		r := sc.recs[id]
 		if r != nil && !r.erased && r.visible(n, q.At) && q.Matches(r.entry) {
-			found = append(found, r.entry)
+			found = append(found, *r.entry)
 		}
 	}
 	return newest(found, q.Limit)
 }
 
 // visible appends the first entries of one list that q asks for, as many as it wants.
-func (sc *scope) visible(list *ordered.List[*record], q *driver.Query, n uint64, found []*driver.Entry) []*driver.Entry {
+func (sc *scope) visible(list *ordered.List[*record], q *driver.Query, n uint64, found []driver.Entry) []driver.Entry {
 	left := q.Limit
 	narrow := len(q.Tags) > 0 || q.Subject != ""
 	for r := range list.Before(begin(q)) {
@@ -96,7 +84,7 @@ func (sc *scope) visible(list *ordered.List[*record], q *driver.Query, n uint64,
 		if !r.visible(n, q.At) || narrow && !q.Matches(r.entry) {
 			continue
 		}
-		found = append(found, r.entry)
+		found = append(found, *r.entry)
 		if left--; left == 0 {
 			break
 		}
@@ -123,9 +111,9 @@ func begin(q *driver.Query) *record {
 
 // newest sorts entries as a list has them, and returns the first of them; all if limit is not
 // above 0.
-func newest(entries []*driver.Entry, limit int) []*driver.Entry {
-	slices.SortFunc(entries, func(a, b *driver.Entry) int {
-		if a.Before(b) {
+func newest(entries []driver.Entry, limit int) []driver.Entry {
+	slices.SortFunc(entries, func(a, b driver.Entry) int {
+		if a.Before(&b) {
 			return -1
 		}
 		return 1
