@@ -74,7 +74,7 @@ func configOf(defect func(b *broken)) Config {
 		return newBroken(defect, a.(*broken)), nil
 	}
 	return Config{
-		short:  true,
+		Short:  true,
 		New:    func(context.Context) (driver.Adapter, error) { return newBroken(defect, nil), nil },
 		Reopen: again,
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -39,14 +40,16 @@ type Config struct {
 	// does neither if a law is broken, or if not all cases ran. Empty means that there is none.
 	Certificate string
 
-	// Progress is told which law is looked at, of how many, by a line each. Nil means that
-	// nothing is.
+	// Progress is told which law is looked at, of how many, and how long the rest takes if it
+	// goes on like that, by a line each. Nil means that nothing is.
 	Progress io.Writer
+
+	// Short takes fewer names, sizes and random steps, as -short in a test does.
+	Short bool
 
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
 
-	short bool // -short in a test
 	first bool // stop at the first failure
 }
 
@@ -70,7 +73,7 @@ const (
 // the store does not offer the means is skipped with the reason.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
-	cfg.short = cfg.short || testing.Short()
+	cfg.Short = cfg.Short || testing.Short()
 	found, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -79,9 +82,9 @@ func Run(t *testing.T, cfg Config) {
 		t.Errorf("the store does not offer %s, which is required: %s", missing, found.reason(missing))
 	}
 	report := newReport(cfg, found)
-	all := laws()
-	for i, l := range all {
-		cfg.tell(i, len(all), &l)
+	tell := cfg.teller()
+	for _, l := range laws() {
+		tell(&l)
 		t.Run(l.name, func(t *testing.T) {
 			for _, c := range l.cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -116,10 +119,24 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// tell says that the cases of a law come next.
-func (cfg Config) tell(i, n int, l *law) {
-	if cfg.Progress != nil {
-		fmt.Fprintf(cfg.Progress, "law %d of %d: %s: %s\n", i+1, n, l.name, l.says)
+// teller tells the progress that the cases of a law come next.
+func (cfg Config) teller() func(l *law) {
+	began, done, all, n, told := time.Now(), 0, 0, len(laws()), 0
+	for _, l := range laws() {
+		all += len(l.cases)
+	}
+	return func(l *law) {
+		if cfg.Progress == nil {
+			return
+		}
+		told++
+		line := fmt.Sprintf("law %d of %d: %s: %s", told, n, l.name, l.says)
+		if done > 0 {
+			rest := time.Since(began) / time.Duration(done) * time.Duration(all-done)
+			line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
+		}
+		fmt.Fprintln(cfg.Progress, line)
+		done += len(l.cases)
 	}
 }
 
@@ -142,9 +159,9 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 	}
 	report := newReport(cfg, found)
 	defer report.finish()
-	all := laws()
-	for i, l := range all {
-		cfg.tell(i, len(all), &l)
+	tell := cfg.teller()
+	for _, l := range laws() {
+		tell(&l)
 		for _, c := range l.cases {
 			if !wanted(l.name + "/" + c.name) {
 				continue

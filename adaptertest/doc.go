@@ -42,13 +42,12 @@
 //   - reference.go, reference_queries.go, audit.go and audit_queries.go: what every step is
 //     compared with.
 //   - sweep_names.go, sweep_texts.go, sweep_many.go, sweep_instants.go, sweep_methods.go,
-//     sweep_refused.go, sweep_loops.go, sweep_again.go, sweep_sequences.go: cases that are
+//     sweep_refused.go, sweep_loops.go, sweep_sequences.go: cases that are
 //     generated: lookalike names in every place of a name, odd texts wherever one is kept,
 //     many of everything, instants wherever one is kept, contexts and error texts through
 //     every method, by reflection, so that a method which is added is swept or fails the
 //     kit, malformed names in every part of a mutation, changes in the body of every loop,
-//     every read with the same words before and behind each kind of change, and every short
-//     sequence of steps about the same entries and documents.
+//     and every short sequence of steps about the same entries and documents.
 //   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one

@@ -26,7 +26,7 @@ var ctx = context.Background()
 type plain struct{ driver.Adapter }
 
 func plainConfig() Config {
-	return Config{short: true, New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
+	return Config{Short: true, New: func(context.Context) (driver.Adapter, error) { return plain{inmem.New()}, nil }}
 }
 
 // cases lets single cases through.
@@ -261,6 +261,19 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	require.Len(t, report.Laws, 1)
 }
 
+// The kit tells each law before its cases, and how long the rest may take.
+func TestProgressTellsEachLaw(t *testing.T) {
+	var told strings.Builder
+	cfg := plainConfig()
+	cfg.Progress = &told
+	_, err := cfg.check(ctx, cases("ORDER/limit-one"))
+	require.NoError(t, err)
+	lines := strings.Split(strings.TrimSpace(told.String()), "\n")
+	require.Len(t, lines, len(laws()))
+	require.Regexp(t, `^law 1 of \d+: RECORD: .+ began$`, lines[0])
+	require.Regexp(t, `^law 2 of \d+: IDEMPOTENCE: .+; about \d+s left$`, lines[1])
+}
+
 // closing counts how often it is opened and closed.
 type closing struct {
 	*broken
@@ -275,7 +288,7 @@ func TestASoundStorePassesAndIsClosed(t *testing.T) {
 	opened, closed := 0, 0
 	refuse := error(nil)
 	cfg := Config{
-		short: true,
+		Short: true,
 		New: func(context.Context) (driver.Adapter, error) {
 			opened++
 			return closing{newBroken(func(*broken) {}, nil), &closed, refuse}, nil

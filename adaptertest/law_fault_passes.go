@@ -58,7 +58,7 @@ func (p pass) testCase() testCase {
 func failEachCall(w *world, p pass) {
 	for n := 1; ; n++ {
 		for k, how := range waysToFail {
-			if w.config.short && (n+k)%len(waysToFail) != 0 {
+			if w.config.Short && (n+k)%len(waysToFail) != 0 {
 				continue
 			}
 			w.restart()

@@ -53,7 +53,7 @@ func (w *world) explore(sequences int, settle func()) {
 func (m *model) playAll(steps []step) (failed *failure) {
 	m.world.play(func() {
 		m.restart()
-		m.handles, m.plans, m.sparing = nil, nil, m.config.short
+		m.handles, m.plans, m.sparing = nil, nil, m.config.Short
 		for i, s := range modelScopes {
 			m.plans = append(m.plans, &plan{world: m.world, Scope: s, variant: i})
 		}

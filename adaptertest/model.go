@@ -57,7 +57,7 @@ func (m *model) play(s step) {
 	if m.level == LevelVersioned && s.parts[0]%4 == 0 {
 		m.version(p.Tenant)
 	}
-	if s.settles || !m.config.short {
+	if s.settles || !m.config.Short {
 		m.auditTenant(p.Tenant, m.instants(p.Tenant)[:1])
 	}
 }

@@ -30,7 +30,7 @@ var wholeKit = os.Getenv("AGENTMEMORY_LONG") == "1" || os.Getenv("AGENTMEMORY_WH
 
 // Quick lets the kit run with the sizes of -short unless AGENTMEMORY_WHOLE=1 or AGENTMEMORY_LONG=1.
 func Quick(cfg Config) Config {
-	cfg.short = !wholeKit
+	cfg.Short = !wholeKit
 	return cfg
 }
 

@@ -151,7 +151,7 @@ func antichain(n int) (rounds int, sets []uint) {
 // sweepNames fills the plots, does everything that can be done to some of them, and
 // expects that the others are as they were. With -short the first of each likeness stays.
 func (w *world) sweepNames(plots []*plot) {
-	if w.config.short {
+	if w.config.Short {
 		last := len(plots) - 2 // the longest names
 		plots = append(plots[:min(mostAlike, last)], plots[last:]...)
 	}
@@ -167,7 +167,7 @@ func (w *world) sweepNames(plots []*plot) {
 		})
 		touched := func(do func(p *plot)) {
 			for i, p := range plots {
-				if !p.first && w.config.short || !w.config.short && sets[i]>>round&1 == 1 {
+				if !p.first && w.config.Short || !w.config.Short && sets[i]>>round&1 == 1 {
 					do(p)
 				}
 			}

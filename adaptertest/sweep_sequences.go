@@ -216,6 +216,19 @@ var entryMoves = []move{
 		*m = driver.Mutation{}
 		p.deletes("b")
 	}),
+	mutation("merge a with c, restore it and delete it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "a", driver.Merged, "c")
+		p.tryApply(p.Tenant, *m)
+		p.tryApply(p.Tenant, driver.Mutation{Restore: located(p.Scope, p.id("a"))})
+		*m = driver.Mutation{}
+		p.deletes("a")
+	}),
+	mutation("merge c with a, and delete it", func(p *plan, m *driver.Mutation) {
+		p.retires(m, "c", driver.Merged, "a")
+		p.tryApply(p.Tenant, *m)
+		*m = driver.Mutation{}
+		p.deletes("c")
+	}),
 	mutation("merge a with c, and put it again", func(p *plan, m *driver.Mutation) {
 		p.retires(m, "a", driver.Merged, "c")
 		p.tryApply(p.Tenant, *m)
@@ -377,7 +390,7 @@ func (w *world) sweepSequences(moves []move) {
 		}
 		all = append(all, longer)
 	}
-	if w.config.short {
+	if w.config.Short {
 		w.rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 		all = all[:120]
 	}
@@ -400,7 +413,7 @@ func (w *world) plan(i int, around bool, play func(p *plan)) {
 	w.mu.Lock()
 	w.steps = nil
 	w.mu.Unlock()
-	w.now, w.ref, w.held, w.lent, w.sparing = epoch, newReference(), nil, false, w.config.short
+	w.now, w.ref, w.held, w.lent, w.sparing = epoch, newReference(), nil, false, w.config.Short
 	p := &plan{world: w, Scope: at(fmt.Sprintf("tenant %d", i), "ref"), variant: i}
 	for _, id := range []string{"a", "b", "c"} {
 		w.put(p.Scope, p.member(id))
@@ -534,10 +547,10 @@ func sweepParts(w *world) {
 	tries := w.size(1, states, states*states) // of each pair of parts
 	for i := range n * n * tries {
 		first, second := i/tries/n, i/tries%n
-		if w.config.short && first > second {
+		if w.config.Short && first > second {
 			continue
 		}
-		if w.config.short && w.rng.IntN(2) == 0 {
+		if w.config.Short && w.rng.IntN(2) == 0 {
 			first, second = second, first
 		}
 		one, other := partsOfOne[first], partsOfOne[second]

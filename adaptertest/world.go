@@ -202,7 +202,7 @@ func (w *world) oneWins(n int, what string, try func(i int) error) int {
 // AGENTMEMORY_LONG in the environment.
 func (w *world) size(short, usual, long int) int {
 	switch {
-	case w.config.short:
+	case w.config.Short:
 		return short
 	case os.Getenv("AGENTMEMORY_LONG") != "":
 		return long

@@ -119,7 +119,6 @@ func (p *program) root() *cobra.Command {
 	f.StringVar(&p.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it")
 	f.StringVar(&p.tenant, "tenant", "", "whose memory it is, by the tenant's `ID`")
 	f.BoolVar(&p.json, "json", false, "print one JSON document, or JSON Lines where entries are listed")
-	root.AddCommand(p.kitCommand())
 	for _, c := range p.commands() {
 		made := &cobra.Command{
 			Use: strings.TrimSpace(c.name + " " + c.args), Short: c.about, Long: strings.TrimSpace(c.about + "\n\n" + c.more),
@@ -147,17 +146,6 @@ func (p *program) root() *cobra.Command {
 		root.AddCommand(made)
 	}
 	return root
-}
-
-// kitCommand is what certify calls.
-func (p *program) kitCommand() *cobra.Command {
-	kit := &cobra.Command{Use: "kit NAME CERTIFICATE", Hidden: true, Args: cobra.ExactArgs(2)}
-	short := kit.Flags().Bool("short", false, "")
-	kit.RunE = func(kit *cobra.Command, args []string) error {
-		p.began = true
-		return p.kit(kit.Context(), args[0], args[1], *short)
-	}
-	return kit
 }
 
 // version is that of the module that the program was built from.
