@@ -74,9 +74,10 @@
 //     -short, and then without it and with -only on the survivors). Of the 596 mutants of
 //     SQLite's SQL text that a store's answers can show 28 are judged equivalent (4.7 %), and
 //     the kit finds all of the other 568: 561 with -short, and 7 more as a whole. The
-//     program's documentation has the commands.
+//     program's documentation has the commands, and what a sample says since cases were left out.
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
-//   - T3: nothing sleeps. The kit owns the clock: a store is told every instant.
+//   - T3: nothing sleeps. The kit owns the clock: a store is told every instant. It waits only for
+//     goroutines and files that a store has left behind, which may be about to end.
 //   - T4: a failure names the law, the steps that were taken, what was expected and
 //     what came. A cause that shows in several cases is told of once, under the first law
 //     that it breaks, with the names of the other cases: those that fail at the same

@@ -16,7 +16,9 @@
 // packages themselves find 44 of them, which the reasons say; 84 are equivalent (4.5 %). Of the
 // other 1,726 the kit finds 1,723, which is 99.8 %: 1,680 with -short, and 43 more as a whole.
 // The three that are left show when a purge or a drop meets another purge, or a list, at the
-// same moment.
+// same moment. Since then written cases were left out whose law generated ones show: of the 86
+// mutants that -every 24 -seed 38 draws, -short finds 77, and found 76 before. Six of the nine
+// that survive are in the reading of a journal of changes (journal.go).
 //
 // The SQL text of memory/sqlite has 596 mutants in what a store does, which the kit sees. What
 // cleans the pages of the file and restores a backup (conn.go, restore.go, schema.go, sweep.go)
