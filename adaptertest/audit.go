@@ -275,17 +275,22 @@ func (w *world) sameRecords(got, want []driver.Record) {
 	w.fail(fmt.Sprintf("%d records", len(want)), fmt.Sprintf("%d records", len(got)))
 }
 
-// auditRecords looks up what a scope holds, whatever its state.
-func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
-	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
-	w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
+// auditLookup compares the records of ids.
+func (w *world) auditLookup(s driver.Scope, ids ...string) {
 	var want []driver.Record
-	for _, id := range asked {
+	for _, id := range ids {
 		if held := w.ref.tenant(s.Tenant).find(s.Ref, id); held != nil {
 			want = append(want, held.Record)
 		}
 	}
-	w.unnoted(func() { w.sameRecords(w.lookUp(s, asked...), want) })
+	w.sameRecords(w.lookUp(s, ids...), want)
+}
+
+// auditRecords looks up what a scope holds, whatever its state.
+func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
+	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+	w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
+	w.unnoted(func() { w.auditLookup(s, asked...) })
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
 	queries := []driver.HistoryQuery{{Ref: s.Ref}}
 	var heads []string

@@ -337,8 +337,12 @@ var versionMoves = []move{
 	}},
 }
 
-// dropMove drops the tenant.
-var dropMove = move{"drop the tenant", func(p *plan) { p.drop(p.Tenant, 5, 100) }}
+// dropMove drops the tenant, whose entries are looked up before and afterwards.
+var dropMove = move{"drop the tenant", func(p *plan) {
+	p.auditLookup(p.Scope, p.id("a"), p.id("b"))
+	p.drop(p.Tenant, 5, 100)
+	p.auditLookup(p.Scope, p.id("a"), p.id("b"))
+}}
 
 // sequenceCases sweep the sequences of entries and of documents.
 func sequenceCases() []testCase {
