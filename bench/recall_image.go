@@ -85,7 +85,11 @@ func turnScope(i int) memory.Scope {
 }
 
 func firstRow(name string, n int, open func() imagedStore) row {
-	return row{fmt.Sprintf("%s/n=%d", name, n), "without an image", func() (sides, error) {
+	peer := ""
+	if n <= 10_000 {
+		peer = "without an image"
+	}
+	return row{fmt.Sprintf("%s/n=%d", name, n), peer, func() (sides, error) {
 		st := open()
 		fill(st, recallScope, n)
 		with, without := recallBank{store: st}, recallBank{store: imageless{st}}
@@ -94,7 +98,7 @@ func firstRow(name string, n int, open func() imagedStore) row {
 			return repeat(func() { b.opened(recall.Config{}).mustFind(recallScope, n/2) })
 		}
 		s := sides{ours: first(&with)}
-		if n <= 10_000 {
+		if peer != "" {
 			s.theirs = first(&without)
 		}
 		return s, nil
