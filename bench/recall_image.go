@@ -28,10 +28,10 @@ type imagedStore interface {
 
 // imageRows measures what the images of indexes that upkeep writes are worth, over entries of 200 bytes.
 //
-//	recall/first/n=…           the first question of a process over SQLite, against reading the ref as without an
+//	recall/first/of=…          the first question of a process over SQLite, against reading the ref as without an
 //	                           image; over 100,000 entries without that, since a ranker's time is up on a slow
 //	                           machine
-//	recall/first/postgres/n=…  the same over PostgreSQL
+//	recall/first/postgres/of=… the same over PostgreSQL
 //	recall/turn/n=10000        questions to four refs in turn that do not fit into MaxBytes together, against
 //	                           a first question
 //	recall/put                 a put into a bank with a ranker, against one without
@@ -89,7 +89,7 @@ func firstRow(name string, n int, open func() imagedStore) row {
 	if n <= 10_000 {
 		peer = "without an image"
 	}
-	return row{fmt.Sprintf("%s/n=%d", name, n), peer, func() (sides, error) {
+	return row{fmt.Sprintf("%s/of=%d", name, n), peer, func() (sides, error) {
 		st := open()
 		fill(st, recallScope, n)
 		with, without := recallBank{store: st}, recallBank{store: imageless{st}}
