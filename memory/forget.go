@@ -41,8 +41,9 @@ type Forgotten struct {
 // live again unless they have expired. They do so too if the erased one had expired, but not
 // if it had been deleted or superseded.
 //
-// Open views lose the entries at once. A token of a run that could have seen one of them
-// becomes unavailable in the ref of that entry.
+// Open views lose the entries at once, and so do suspended runs, which still resume. What would
+// show them again fails with [ErrSnapshotUnavailable] in their refs: [Bank.AsOf] and a replay by a
+// token of a run that could have seen one.
 //
 // Forget repeats its search until it finds nothing, so that a pass which was under way
 // cannot keep a copy. Every step leaves memory whole: after an error, that of a context
