@@ -42,7 +42,7 @@
 //   - reference.go, reference_queries.go, audit.go and audit_queries.go: what every step is
 //     compared with.
 //   - sweep_names.go, sweep_texts.go, sweep_many.go, sweep_instants.go, sweep_methods.go,
-//     sweep_refused.go, sweep_loops.go, sweep_sequences.go: cases that are
+//     sweep_refused.go, sweep_loops.go, sweep_sequences.go, sweep_parts.go: cases that are
 //     generated: lookalike names in every place of a name, odd texts wherever one is kept,
 //     many of everything, instants wherever one is kept, contexts and error texts through
 //     every method, by reflection, so that a method which is added is swept or fails the
