@@ -286,7 +286,7 @@ func (w *world) auditLookup(s driver.Scope, ids ...string) {
 	w.sameRecords(w.lookUp(s, ids...), want)
 }
 
-// auditRecords looks up what a scope holds, whatever its state.
+// auditRecords looks up what a scope holds, in every state.
 func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
 	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
 	w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })

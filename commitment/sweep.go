@@ -48,7 +48,8 @@ func (e *Engine) round(ctx context.Context) error {
 }
 
 // Sweep ends commitments of a tenant that wait for a predicate and whose entries are gone, and
-// removes those that have ended. One that waits for an instant lapses at that instant. memory.Bank.Maintain does it once a day; a host whose store does not list its tenants
+// removes those that have ended. One that waits for an instant lapses at that instant.
+// memory.Bank.Maintain does it once a day; a host whose store does not list its tenants
 // calls it for each. It costs what the tenant has armed and ended.
 //
 //   - What waits for a predicate is never due by itself. It lapses if its entry is gone: it

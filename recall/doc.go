@@ -68,7 +68,7 @@
 //
 // A vector, or another word, begins to count in live memory when it is stored, and in the view of a run if it was
 // stored a minute before the run began; never in what the run wrote itself. Until then an entry
-// is found by its own words only. So a run, whoever resumes it, and its replay rank by the same
+// is found by its own words only. So a run, in each process that resumes it, and its replay rank by the same
 // vectors and words. The clocks of processes that share a store must agree within half a minute.
 //
 // # Guarantees

@@ -71,7 +71,7 @@ func TestRecallInOtherWords(t *testing.T) {
 	require.Len(t, w.vectors(), 4, "those of the former model are gone")
 }
 
-// The words count in the view of a run if they were stored a minute before it began, whoever asks.
+// The words count in the view of a run if they were stored a minute before it began, in each process.
 func TestS2_WhatIsSaidOtherwiseLaterDoesNotMoveAView(t *testing.T) {
 	w := newWorld(t, inmem.New(), inOtherWords(&senses{}))
 	gone := w.put("an auto in the yard")
