@@ -107,10 +107,10 @@ func (st *Store) makeTenant(name string) *tenant {
 // at returns the tenant and the number of one of its versions. The tenant is nil if it
 // was never written, and beside an error. Whether the version can be read still, [tenant.available] says
 // under the lock.
-func (st *Store) at(tenant string, v driver.Version) (*tenant, uint64, error) {
+func (st *Store) at(name string, v driver.Version) (*tenant, uint64, error) {
 	n, mark, err := v.Parse()
-	t := st.tenant(tenant)
-	if err != nil || mark != driver.FirstMark(st.incarnation, tenant) || t == nil && n != 0 {
+	t := st.tenant(name)
+	if err != nil || mark != driver.FirstMark(st.incarnation, name) || t == nil && n != 0 {
 		return nil, 0, driver.ErrSnapshotUnavailable
 	}
 	return t, n, nil
