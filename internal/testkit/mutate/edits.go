@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"slices"
 	"strings"
@@ -14,19 +15,46 @@ type edit struct {
 	text     string
 }
 
+// breakGo lets each function call, instead of going on, the one of its broken forms whose number is chosen.
+func (s *source) breakGo(file *ast.File) {
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.FuncDecl)
+		if !ok || f.Body == nil || f.Name.Name == "init" {
+			continue
+		}
+		d := &editor{source: s}
+		ast.Inspect(f.Body, d.breakGo)
+		from, to := s.offset(f.Body.Pos()), s.offset(f.Body.End())
+		head, tail := "func() ", "()\n\t\treturn"
+		if f.Type.Results != nil {
+			head, tail = "return func() "+s.textOf(f.Type.Results), "()"
+		}
+		forms := ""
+		for _, e := range d.edits {
+			first := max(from, 1+strings.LastIndexByte(s.text[:e.from], '\n'))
+			last := e.to + strings.IndexByte(s.text[e.to:], '\n')
+			body := s.text[from:e.from] + e.text + s.text[e.to:to]
+			m, built := s.mutant(f.Name.Name, s.text[first:last], s.text[first:e.from]+e.text+s.text[e.to:last])
+			if _, err := parser.ParseExpr("func() " + body); err != nil { // what follows it would not be read
+				s.dropped[m.name] = true
+			} else if built {
+				forms += fmt.Sprintf("\tcase %d:\n//line mutant%d.go:1\n\t\t%s", m.number, m.number, head+body+tail+"\n")
+			}
+		}
+		if forms != "" {
+			s.splice(f.Body.Pos()+1, f.Body.Pos()+1, "\n\tswitch mutantNumber {\n"+forms+"\t}\n//line sound.go:1\n")
+		}
+	}
+}
+
 // editor collects the edits of a function, each of which makes a mutant.
 type editor struct {
-	source []byte
-	base   int // of the file's positions
+	*source
 	edits  []edit
 	failed []*ast.BlockStmt // those that are for an error only
 	alone  ast.Node         // the only statement of an if
 }
 
-func (d *editor) offset(p token.Pos) int { return int(p) - d.base }
-func (d *editor) text(n ast.Node) string {
-	return string(d.source[d.offset(n.Pos()):d.offset(n.End())])
-}
 func (d *editor) put(n ast.Node, text string) { d.add(n.Pos(), n.End(), text) }
 func (d *editor) add(from, to token.Pos, text string) {
 	d.edits = append(d.edits, edit{d.offset(from), d.offset(to), text})
@@ -53,10 +81,10 @@ func (d *editor) breakGo(n ast.Node) bool {
 			d.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other)
 		}
 		if n.Op == token.LAND || n.Op == token.LOR {
-			d.put(n, d.text(n.X))
-			d.put(n, d.text(n.Y))
+			d.put(n, d.textOf(n.X))
+			d.put(n, d.textOf(n.Y))
 		}
-		if d.text(n.Y) == `""` {
+		if d.textOf(n.Y) == `""` {
 			ast.Inspect(n.X, d.breakGo)
 			return false // compared with another text it is always the same, as below
 		}
@@ -67,30 +95,30 @@ func (d *editor) breakGo(n ast.Node) bool {
 		}
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT || n.Op == token.SUB {
-			d.put(n, d.text(n.X))
+			d.put(n, d.textOf(n.X))
 		}
 		if _, number := n.X.(*ast.BasicLit); number {
 			return false // of a comparison's answer only the sign counts
 		}
 	case *ast.IfStmt:
 		d.condition(n.Cond)
-		if d.text(n.Cond) == "err != nil" {
+		if d.textOf(n.Cond) == "err != nil" {
 			d.failed = append(d.failed, n.Body)
 		}
 		if n.Else == nil && n.Init == nil && len(n.Body.List) == 1 {
 			d.alone = n.Body.List[0]
 		}
 	case *ast.ReturnStmt:
-		if len(n.Results) == 1 && d.text(n.Results[0]) == "1" {
+		if len(n.Results) == 1 && d.textOf(n.Results[0]) == "1" {
 			d.put(n.Results[0], "-1")
 			return false
 		}
 		return !d.fails(n)
 	case *ast.KeyValueExpr:
-		return d.text(n.Key) != "detail" // the text of an error
+		return d.textOf(n.Key) != "detail" // the text of an error
 	case *ast.ForStmt:
 		if n.Cond != nil {
-			d.put(n.Cond, "false && ("+d.text(n.Cond)+")")
+			d.put(n.Cond, "false && ("+d.textOf(n.Cond)+")")
 		}
 	case *ast.SwitchStmt:
 		if n.Tag == nil {
@@ -117,7 +145,7 @@ func (d *editor) breakGo(n ast.Node) bool {
 			d.drop(n)
 		}
 	case *ast.ExprStmt:
-		if !strings.HasPrefix(d.text(n), "clear(") {
+		if !strings.HasPrefix(d.textOf(n), "clear(") {
 			d.drop(n)
 		}
 	case *ast.DeferStmt:
@@ -125,10 +153,10 @@ func (d *editor) breakGo(n ast.Node) bool {
 	case *ast.BranchStmt:
 		d.drop(n)
 	case *ast.CallExpr:
-		if name := d.text(n.Fun); name == "make" || name == "clear" {
+		if name := d.textOf(n.Fun); name == "make" || name == "clear" {
 			return false // what is set aside or set free shows in time and memory only
 		}
-		if strings.HasPrefix(d.text(n.Fun), "cmp.Or") {
+		if strings.HasPrefix(d.textOf(n.Fun), "cmp.Or") {
 			d.dropEach(n.Args)
 		}
 	case *ast.CompositeLit:
@@ -142,21 +170,21 @@ func (d *editor) fails(r *ast.ReturnStmt) bool {
 	if len(r.Results) < 2 {
 		return false
 	}
-	last := d.text(r.Results[len(r.Results)-1])
+	last := d.textOf(r.Results[len(r.Results)-1])
 	return strings.HasPrefix(last, "driver.Err") || last == "err" &&
 		slices.ContainsFunc(d.failed, func(b *ast.BlockStmt) bool { return b.Pos() < r.Pos() && r.End() < b.End() })
 }
 
 func (d *editor) condition(x ast.Expr) {
-	d.put(x, "true || ("+d.text(x)+")")
-	d.put(x, "false && ("+d.text(x)+")")
+	d.put(x, "true || ("+d.textOf(x)+")")
+	d.put(x, "false && ("+d.textOf(x)+")")
 }
 
 // drop leaves a statement out, but not what it uses. The only statement of an if is not
 // left out, as a condition that is never true does the same.
 func (d *editor) drop(s ast.Node) {
 	if s != d.alone {
-		d.put(s, "if false { "+d.text(s)+" }")
+		d.put(s, "if false { "+d.textOf(s)+" }")
 	}
 }
 
@@ -195,49 +223,4 @@ func (d *editor) number(n *ast.BasicLit, by int) {
 	} else if n.Value != "0" {
 		d.put(n, "("+n.Value+" - 1)")
 	}
-}
-
-// signature is the head of a function, with a name for each parameter.
-func (d *editor) signature(f *ast.FuncDecl, name string) (head string, arguments []string) {
-	n := 0
-	list := func(fields *ast.FieldList, pass bool) string {
-		var parts []string
-		for _, field := range fields.List {
-			names := []string{}
-			for _, id := range field.Names {
-				names = append(names, id.Name)
-			}
-			if len(names) == 0 {
-				names = []string{"_"}
-			}
-			_, variadic := field.Type.(*ast.Ellipsis)
-			for _, name := range names {
-				if name == "_" {
-					n++
-					name = fmt.Sprint("unnamed", n)
-				}
-				parts = append(parts, name+" "+d.text(field.Type))
-				if variadic {
-					name += "..."
-				}
-				if pass {
-					arguments = append(arguments, name)
-				}
-			}
-		}
-		return "(" + strings.Join(parts, ", ") + ")"
-	}
-	head = "func "
-	if f.Recv != nil {
-		head += list(f.Recv, false) + " "
-	}
-	head += name
-	if f.Type.TypeParams != nil {
-		head += string(d.source[d.offset(f.Type.TypeParams.Pos()):d.offset(f.Type.TypeParams.End())])
-	}
-	head += list(f.Type.Params, true) + " "
-	if f.Type.Results != nil {
-		head += d.text(f.Type.Results) + " "
-	}
-	return head, arguments
 }

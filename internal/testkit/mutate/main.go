@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -12,23 +11,43 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
+// options are those of the command line, and what a run has made so far.
+type options struct {
+	dir, test, run        string
+	short, sql, all, list bool
+	parallel              int
+	limit                 time.Duration
+	every                 uint
+	seed                  uint64 // of the draw
+	log                   string
+	only, excused         map[string]string // by the names of mutants
+
+	work    string // the directory of what is built
+	files   []string
+	mutants []*mutant
+	named   map[string]int  // mutants, by name
+	dropped map[string]bool // the names of those that do not compile
+	finders finders
+}
+
 func main() {
-	var o options
+	o := options{dropped: map[string]bool{}}
 	flag.StringVar(&o.dir, "C", "../..", "the directory of the module")
 	flag.StringVar(&o.run, "run", "^TestInMemory$", "the test that runs the kit")
 	flag.BoolVar(&o.short, "short", false, "run the kit with -short")
 	flag.BoolVar(&o.sql, "sql", false, "break the SQL text in string literals, and nothing else")
-	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, and tell which cases alone find a mutant")
+	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, so that the log has all that find a mutant")
 	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
 	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
-	every := flag.Uint("every", 1, "run about one mutant in so many, drawn by -seed, which gives a figure in less time")
+	flag.UintVar(&o.every, "every", 1, "run about one mutant in so many, drawn by -seed, which gives a figure in less time")
 	flag.Uint64Var(&o.seed, "seed", 1, "choose which mutants -every draws")
-	only := flag.String("only", "", "a file with the mutants to run, as an earlier run listed them")
+	only := flag.String("only", os.DevNull, "a file with the mutants to run, as an earlier run listed them")
 	flag.BoolVar(&o.list, "list", false, "list the mutants that would be run, and run none")
-	flag.StringVar(&o.log, "log", "", "a file to which what comes of each mutant is added as soon as it is known; the mutants in it are not run again")
-	excused := flag.String("equivalent", "", "a file with mutants that no case can find, each with a tab and the reason")
+	flag.StringVar(&o.log, "log", os.DevNull, "a file to which what comes of each mutant is added as soon as it is known; the mutants in it are not run again")
+	excused := flag.String("equivalent", os.DevNull, "a file with mutants that no case can find, each with a tab and the reason")
 	flag.Parse()
 	log.SetFlags(0)
 
@@ -39,137 +58,88 @@ func main() {
 	if flag.NArg() > 0 {
 		o.test, targets = flag.Arg(0), flag.Args()[1:]
 	}
-	if err := o.mutate(targets, lines(*only), reasons(*excused), *every); err != nil {
+	o.only, o.excused = lines(*only), lines(*excused)
+	if err := o.mutate(targets); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func lines(file string) []string {
-	if file == "" {
-		return nil
-	}
-	f, err := os.Open(file)
+// lines reads a file of mutants: what it says of each, behind a tab, by its name.
+func lines(file string) map[string]string {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
-	var all []string
-	for s := bufio.NewScanner(f); s.Scan(); {
-		all = append(all, s.Text())
+	all := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		name, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		all[name] = said
 	}
 	return all
 }
 
-// reasons are why mutants are equivalent, by their names.
-func reasons(file string) map[string]string {
-	why := map[string]string{}
-	for _, line := range lines(file) {
-		if name, reason, ok := strings.Cut(line, "\t"); ok {
-			why[name] = reason
-		}
-	}
-	return why
-}
-
-// mutate breaks the targets and prints what survives.
-func (o *options) mutate(targets, only []string, excused map[string]string, every uint) error {
-	work, err := os.MkdirTemp("", "mutate")
-	if err != nil {
+// mutate breaks the targets, and prints the survivors to standard output and the figures to
+// standard error.
+func (o *options) mutate(targets []string) (err error) {
+	if o.work, err = os.MkdirTemp("", "mutate"); err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	o.work = work
-	sources, err := o.read(targets)
-	if err != nil {
+	defer os.RemoveAll(o.work)
+	if o.dir, err = filepath.Abs(o.dir); err != nil {
 		return err
 	}
-	o.wanted = func(name string) bool {
-		_, equivalent := excused[name]
-		return !equivalent && o.draws(name, every) && (only == nil || slices.Contains(only, name))
+	for _, target := range targets {
+		o.files = append(o.files, o.filesOf(target)...)
 	}
-	mutants, err := o.build(sources)
-	if err != nil {
+	if err := o.build(); err != nil {
 		return err
 	}
-	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m *mutant) bool { return m.idle })
-	log.Printf("%d mutants, %d of them are run, drawn by seed %d", len(mutants), len(chosen), o.seed)
-	for name := range excused {
-		if !slices.ContainsFunc(mutants, func(m *mutant) bool { return m.name == name }) {
+	for name := range o.excused {
+		if o.named[name] == 0 {
 			log.Printf("there is no such mutant: %s", name)
 		}
 	}
-	if o.list {
-		for _, m := range chosen {
+	chosen := slices.DeleteFunc(slices.Clone(o.mutants), func(m *mutant) bool { return m.idle || o.dropped[m.name] })
+	log.Printf("%d mutants, %d of them are run, drawn by seed %d", len(o.mutants)-len(o.dropped), len(chosen), o.seed)
+	if !o.list {
+		if err := o.runAll(chosen); err != nil {
+			return err
+		}
+	}
+	survivors := 0
+	for _, m := range chosen {
+		if o.list || m.result == survived {
+			survivors++
 			fmt.Println(m.name)
 		}
-		return nil
 	}
-	results, err := o.runAll(chosen)
-	if err != nil {
-		return err
+	if !o.list {
+		log.Printf("%d run, %d found, %d survive (%.1f %% found)", len(chosen), len(chosen)-survivors, survivors,
+			100*float64(len(chosen)-survivors)/float64(max(1, len(chosen))))
 	}
-	report(chosen, results, len(mutants)-len(chosen), o.all)
 	return nil
 }
 
-// draws reports whether a mutant is one of the one in every that are run. The draw goes by the
-// name, so that it is the same when other code changes.
-func (o *options) draws(name string, every uint) bool {
+// filesOf returns the files of a target, a file or the directory of a package, as paths from the
+// module's directory.
+func (o *options) filesOf(target string) []string {
+	files, _ := filepath.Glob(filepath.Join(o.dir, target, "*.go"))
+	for i, file := range files {
+		files[i] = filepath.Join(target, filepath.Base(file))
+	}
+	if len(files) == 0 {
+		files = []string{target}
+	}
+	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
+}
+
+// wants reports whether a mutant is run: it is listed if there is a list, is not excused, and is
+// drawn. The draw goes by the name, so that it is the same when other code changes.
+func (o *options) wants(name string) bool {
+	_, listed := o.only[name]
+	_, excused := o.excused[name]
 	h := fnv.New64a()
 	fmt.Fprint(h, o.seed, name)
-	return rand.New(rand.NewPCG(o.seed, h.Sum64())).UintN(every) == 0
-}
-
-// report prints the survivors to standard output, and the figures to standard error.
-func report(mutants []*mutant, results []result, excused int, all bool) {
-	survivors := 0
-	alone := map[string]int{}
-	for i, r := range results {
-		if len(r.failed) == 0 {
-			survivors++
-			fmt.Println(mutants[i].name)
-		}
-		if len(r.failed) == 1 {
-			alone[r.failed[0]]++
-		}
-	}
-	log.Printf("%d run, %d found, %d survive (%.1f %% found); %d not run", len(results), len(results)-survivors, survivors,
-		100*float64(len(results)-survivors)/float64(max(1, len(results))), excused)
-	if all {
-		var names []string
-		for name, n := range alone {
-			names = append(names, fmt.Sprintf("%5d found by %s alone", n, name))
-		}
-		slices.Sort(names)
-		log.Print(strings.Join(names, "\n"))
-	}
-}
-
-// read finds the files to break. The key is the path from the module's directory.
-func (o *options) read(targets []string) (map[string][]byte, error) {
-	sources := map[string][]byte{}
-	for _, target := range targets {
-		files := []string{filepath.Join(o.dir, target)}
-		if !strings.HasSuffix(target, ".go") {
-			var err error
-			if files, err = filepath.Glob(filepath.Join(o.dir, target, "*.go")); err != nil {
-				return nil, err
-			}
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return nil, err
-			}
-			rel, err := filepath.Rel(o.dir, file)
-			if err != nil {
-				return nil, err
-			}
-			sources[rel] = text
-		}
-	}
-	return sources, nil
+	drawn := rand.New(rand.NewPCG(o.seed, h.Sum64())).UintN(o.every) == 0
+	return (listed || len(o.only) == 0) && !excused && drawn
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,156 +13,135 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// result tells what the kit said of a mutant: the cases that failed, or what else became
-// of the process. It is empty for one that survives.
-type result struct {
-	failed []string
-	took   time.Duration // of a processor
-}
-
-// survived stands in a log in place of the cases that found a mutant.
-const survived = "survives"
+// What became of a mutant is the names of the cases that failed, or one of these, or how its
+// process ended.
+const (
+	survived = "survives"
+	killed   = "the process: signal: killed" // it takes too long
+)
 
 // runAll runs the kit on the sound store, which must pass, and then on each mutant.
-func (o *options) runAll(mutants []*mutant) ([]result, error) {
-	start := time.Now()
-	o.finders.found = map[string]map[string]int{}
-	var kept *os.File
-	if o.log != "" {
-		var err error
-		if kept, err = os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600); err != nil {
-			return nil, err
-		}
-		defer kept.Close()
+func (o *options) runAll(mutants []*mutant) error {
+	known := lines(o.log)
+	kept, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
 	}
-	told := reasons(o.log)
+	defer kept.Close()
 	limit := o.limit
 	o.limit = cmp.Or(limit, time.Hour)
-	sound := o.runOne(0, o.run)
-	if len(sound.failed) > 0 {
-		return nil, fmt.Errorf("the kit fails without a mutant: %v", sound.failed)
+	sound, took := o.runOne(0, o.run)
+	if sound != survived {
+		return fmt.Errorf("the kit fails without a mutant: %s", sound)
 	}
-	o.limit = cmp.Or(limit, 6*sound.took)
-	log.Printf("the sound store takes %v of a processor", sound.took.Round(time.Millisecond))
-	results := make([]result, len(mutants))
-	var next, survivors atomic.Int64
+	log.Printf("the sound store takes %v of a processor", took.Round(time.Millisecond))
+	o.limit = cmp.Or(limit, 6*took)
+
+	queue := make(chan *mutant)
 	var wait sync.WaitGroup
 	for range o.parallel {
 		wait.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(mutants) {
-					return
+			for m := range queue {
+				var told bool
+				if m.result, told = known[m.name]; !told {
+					m.result = o.runSoon(m)
+					fmt.Fprintf(kept, "%s\t%s\n", m.name, m.result) // in one write
 				}
-				if came, ok := told[mutants[i].name]; ok {
-					results[i].failed = slices.DeleteFunc(strings.Split(came, ", "), func(s string) bool { return s == survived })
-					o.finders.add(mutants[i], results[i])
-				} else {
-					results[i] = o.runSoon(mutants[i])
-					if kept != nil { // each line is one write
-						fmt.Fprintf(kept, "%s\t%s\n", mutants[i].name, cmp.Or(strings.Join(results[i].failed, ", "), survived))
-					}
-				}
-				if len(results[i].failed) == 0 {
-					log.Printf("survives: %s", mutants[i].name)
-					survivors.Add(1)
-				}
-				if slices.Equal(results[i].failed, []string{"the process: signal: killed"}) {
-					log.Printf("takes too long: %s", mutants[i].name)
-				}
-				if (i+1)%100 == 0 {
-					log.Printf("%d of %d after %v, %d survive", i+1, len(mutants), time.Since(start).Round(time.Second), survivors.Load())
+				o.finders.add(m)
+				if m.result == survived || m.result == killed {
+					log.Printf("%s: %s", m.result, m.name)
 				}
 			}
 		})
 	}
+	for i, m := range mutants {
+		if queue <- m; i%100 == 99 {
+			log.Printf("%d of %d", i+1, len(mutants))
+		}
+	}
+	close(queue)
 	wait.Wait()
-	return results, nil
+	return nil
 }
 
-var failedCase = regexp.MustCompile(`(?m)^ {8}--- FAIL: (\S+)`)
-
-// finders are how many mutants of each function a case has found. Those of the function ""
-// are of all.
+// finders are the cases that have found mutants of a function, those that did last first. Those
+// of the function "" are of all.
 type finders struct {
 	lock  sync.Mutex
-	found map[string]map[string]int
+	cases map[string][]string
 }
 
-func functionOf(m *mutant) string {
+func functionsOf(m *mutant) []string {
 	where, _, _ := strings.Cut(m.name, ": ")
-	return where
+	return []string{where, ""}
 }
 
-func (f *finders) add(m *mutant, r result) {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	if len(r.failed) == 0 || !strings.Contains(r.failed[0], "/") {
+func (f *finders) add(m *mutant) {
+	found, _, _ := strings.Cut(m.result, ", ")
+	if !strings.Contains(found, "/") { // it is no case
 		return
 	}
-	for _, function := range []string{functionOf(m), ""} {
-		if f.found[function] == nil {
-			f.found[function] = map[string]int{}
-		}
-		f.found[function][r.failed[0]]++
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if f.cases == nil {
+		f.cases = map[string][]string{}
+	}
+	for _, function := range functionsOf(m) {
+		others := slices.DeleteFunc(f.cases[function], func(name string) bool { return name == found })
+		f.cases[function] = slices.Insert(others, 0, found)
 	}
 }
 
-// likely are a few cases that may find a mutant, as they have found others.
-func (f *finders) likely(m *mutant) (cases []string) {
+// likely returns a pattern of a few cases that may find a mutant; it is empty if none is known.
+func (f *finders) likely(m *mutant) string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	for _, function := range []string{functionOf(m), ""} {
-		found := f.found[function]
-		best := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(found[b]-found[a], strings.Compare(a, b)) })
-		cases = append(cases, best[:min(4, len(best))]...)
+	var patterns []string
+	for _, function := range functionsOf(m) {
+		cases := f.cases[function]
+		for _, name := range cases[:min(4, len(cases))] {
+			patterns = append(patterns, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
+		}
 	}
-	return cases
+	return strings.Join(patterns, "|")
 }
 
 // runSoon runs the likely cases on a mutant, and then all: the few find most at a fraction
 // of the cost.
-func (o *options) runSoon(m *mutant) (r result) {
-	if cases := o.finders.likely(m); len(cases) > 0 && !o.all {
-		for i, name := range cases {
-			cases[i] = "^" + strings.ReplaceAll(name, "/", "$/^") + "$"
+func (o *options) runSoon(m *mutant) string {
+	if few := o.finders.likely(m); few != "" && !o.all {
+		if result, _ := o.runOne(m.number, few); result != survived {
+			return result
 		}
-		r = o.runOne(m.number, strings.Join(cases, "|"))
 	}
-	if len(r.failed) == 0 {
-		r = o.runOne(m.number, o.run)
-	}
-	o.finders.add(m, r)
-	return r
+	result, _ := o.runOne(m.number, o.run)
+	return result
 }
 
-func (o *options) runOne(number int, run string) (r result) {
+var failedCase = regexp.MustCompile(`(?m)^ {8}--- FAIL: (\S+)`)
+
+// runOne runs cases on a mutant and returns what became of it, and the time of a processor.
+func (o *options) runOne(number int, run string) (string, time.Duration) {
 	// One that works for ever runs into the limit of the processor's time, which does not
 	// depend on what else the machine does, and one that waits for ever into that of the clock.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*o.limit+time.Minute)
 	defer cancel()
 	seconds := strconv.Itoa(int(o.limit.Seconds()) + 1)
-	args := []string{"-c", `ulimit -t "$0"; exec "$@"`, seconds, filepath.Join(o.work, "kit"), "-test.run=" + run, "-test.timeout=0"}
-	if !o.all {
-		args = append(args, "-test.failfast")
-	}
-	if o.short {
-		args = append(args, "-test.short")
-	}
-	cmd := exec.CommandContext(ctx, "sh", args...)
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -t "$0"; exec "$@"`, seconds, filepath.Join(o.work, "kit"), "-test.run="+run,
+		"-test.timeout=0", fmt.Sprint("-test.failfast=", !o.all), fmt.Sprint("-test.short=", o.short))
 	cmd.Dir = filepath.Join(o.dir, o.test)
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(number), "AGENTMEMORY_WHOLE=1", "GOMEMLIMIT=2GiB", "GOTRACEBACK=none")
 	out, err := cmd.CombinedOutput()
+	var failed []string
 	for _, found := range failedCase.FindAllStringSubmatch(string(out), -1) {
-		r.failed = append(r.failed, found[1])
+		failed = append(failed, found[1])
 	}
-	if err != nil && len(r.failed) == 0 {
-		r.failed = []string{"the process: " + err.Error()}
+	result := cmp.Or(strings.Join(failed, ", "), survived)
+	if err != nil && len(failed) == 0 {
+		result = "the process: " + err.Error()
 	}
-	r.took = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return r
+	return result, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 }

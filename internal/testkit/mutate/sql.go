@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"regexp"
 	"slices"
@@ -11,22 +10,9 @@ import (
 	"strings"
 )
 
-// breakSQLFile lets each text of SQL in a file, in functions and in constants, be chosen by
+// breakSQL lets each text of SQL in a file, in functions and in constants, be chosen by
 // the number of the mutant. Constants of text become variables for it.
-func (o *options) breakSQLFile(path string, source []byte, before int, known map[string]*mutant) (text, pkg string, made []*mutant, err error) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, path, source, parser.SkipObjectResolution)
-	if err != nil {
-		return "", "", nil, err
-	}
-	d := &editor{source: source, base: fset.File(file.Pos()).Base()}
-	var out strings.Builder
-	at := 0
-	put := func(from, to token.Pos, text string) {
-		out.Write(source[at:d.offset(from)])
-		out.WriteString(text)
-		at = d.offset(to)
-	}
+func (s *source) breakSQL(file *ast.File) {
 	for _, decl := range file.Decls {
 		where := ""
 		switch decl := decl.(type) {
@@ -34,7 +20,7 @@ func (o *options) breakSQLFile(path string, source []byte, before int, known map
 			where = decl.Name.Name
 		case *ast.GenDecl:
 			if decl.Tok == token.CONST && onlyTexts(decl) {
-				put(decl.TokPos, decl.TokPos+token.Pos(len("const")), "var")
+				s.splice(decl.TokPos, decl.TokPos+token.Pos(len("const")), "var")
 			} else if decl.Tok != token.VAR {
 				continue
 			}
@@ -43,59 +29,38 @@ func (o *options) breakSQLFile(path string, source []byte, before int, known map
 			if spec, ok := n.(*ast.ValueSpec); ok {
 				where = spec.Names[0].Name
 			}
-			lit, ok := n.(*ast.BasicLit)
-			if !ok || lit.Kind != token.STRING {
-				return true
-			}
-			whole, err := strconv.Unquote(lit.Value)
-			if err != nil {
-				return true
-			}
-			call := "mutantText(" + lit.Value
-			all := brokenSQL(whole)
-			for _, broken := range all {
-				name := fmt.Sprintf("%s %s: %s -> %s", path, where, changedPart(whole, broken), changedPart(broken, whole))
-				for n := 2; known[name] != nil && known[name].number != before+len(made)+1; n++ {
-					name = fmt.Sprintf("%s #%d", strings.TrimSuffix(name, fmt.Sprintf(" #%d", n-1)), n)
-				}
-				m := &mutant{name: name, number: before + len(made) + 1}
-				m.idle = !o.wanted(name)
-				known[name] = m
-				made = append(made, m)
-				call += fmt.Sprintf(", %d, %q", m.number, broken)
-			}
-			if len(all) > 0 || strings.Contains(whole, "INDEXED BY") {
-				put(lit.Pos(), lit.End(), call+")")
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				s.breakText(lit, where)
 			}
 			return true
 		})
 	}
-	out.Write(source[at:])
-	return out.String(), file.Name.Name, made, nil
 }
 
-// onlyTexts tells declarations of nothing but texts.
-func onlyTexts(decl *ast.GenDecl) bool {
-	texts := true
-	for _, spec := range decl.Specs {
-		values := spec.(*ast.ValueSpec).Values
-		texts = texts && len(values) > 0
-		for _, value := range values {
-			literal := false
-			ast.Inspect(value, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.BasicLit:
-					texts, literal = texts && n.Kind == token.STRING, true
-				case *ast.BinaryExpr, *ast.Ident, nil:
-				default:
-					texts = false
-				}
-				return true
-			})
-			texts = texts && literal
+// breakText lets a text be chosen from its broken forms and itself.
+func (s *source) breakText(lit *ast.BasicLit, where string) {
+	whole, _ := strconv.Unquote(lit.Value)
+	call := ""
+	for _, broken := range brokenSQL(whole) {
+		if m, built := s.mutant(where, changedPart(whole, broken), changedPart(broken, whole)); built {
+			call += fmt.Sprintf(", %d, %q", m.number, broken)
 		}
 	}
-	return texts
+	if call != "" || strings.Contains(whole, "INDEXED BY") {
+		s.splice(lit.Pos(), lit.End(), "mutantText("+lit.Value+call+")")
+	}
+}
+
+// onlyTexts reports whether a declaration has texts, and no other literals.
+func onlyTexts(decl *ast.GenDecl) bool {
+	texts, others := false, false
+	ast.Inspect(decl, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok {
+			texts, others = texts || lit.Kind == token.STRING, others || lit.Kind != token.STRING
+		}
+		return true
+	})
+	return texts && !others
 }
 
 // changedPart is what of a text differs from another, with some words around it.
@@ -107,7 +72,7 @@ func changedPart(text, other string) string {
 	for end := len(other); to > from && end > from && text[to-1] == other[end-1]; end-- {
 		to--
 	}
-	return strings.TrimSpace(spaces.ReplaceAllString(text[max(0, from-30):min(len(text), to+20)], " "))
+	return text[max(0, from-30):min(len(text), to+20)]
 }
 
 // brokenSQL are the broken forms of a text, if it is SQL: a condition less, an operator or an
@@ -117,8 +82,9 @@ func brokenSQL(text string) (all []string) {
 		return nil
 	}
 	for _, b := range sqlBreaks {
-		for _, at := range b.find.FindAllStringSubmatchIndex(text, -1) {
-			broken := text[:at[0]] + string(b.find.ExpandString(nil, b.put, text, at)) + text[at[1]:]
+		find, put := regexp.MustCompile(b[0]), b[1]
+		for _, at := range find.FindAllStringSubmatchIndex(text, -1) {
+			broken := text[:at[0]] + string(find.ExpandString(nil, put, text, at)) + text[at[1]:]
 			if broken != text && !notSQL.MatchString(broken) && !slices.Contains(all, broken) {
 				all = append(all, broken)
 			}
@@ -135,33 +101,20 @@ var sqlText = regexp.MustCompile(`(?s)\b(SELECT|INSERT|UPDATE|DELETE|WHERE|AND|O
 var notSQL = regexp.MustCompile(`\bLIMIT \?\d* \+ 1\b|\?\(|\?0\b|\bIS NOT (OR|AND)\b|\bSELECT 0 FROM\b|\bBY 0\b|, 0 DESC\b|\bCAST (OR|AND)\b|\bINSERT AND\b` +
 	`|(\bSET |, )(\(\w+ = [^()]* (OR true|AND false)\)|\w+ <> )`)
 
-// sqlBreaks are the ways to break a text. A condition that is left out is put as one
-// that holds, so that the text keeps its parameters.
-var sqlBreaks = func() []struct {
-	find *regexp.Regexp
-	put  string
-} {
-	const operand = `[\w.]+(?:\([^()]*\))?`
-	var all []struct {
-		find *regexp.Regexp
-		put  string
-	}
-	for _, b := range [][2]string{
-		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 OR true)`},
-		{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 AND false)`},
-		{` < `, ` <= `}, {` <= `, ` < `}, {` > `, ` >= `}, {` >= `, ` > `}, {` = `, ` <> `}, {` <> `, ` = `},
-		{`\bAND\b`, `OR`}, {`\bOR\b`, `AND`}, {`\bIS NOT NULL\b`, `IS NULL`}, {`\bIS NULL\b`, `IS NOT NULL`},
-		{`\bNOT EXISTS\b`, `EXISTS`}, {`\bEXISTS\b`, `NOT EXISTS`}, {`\bNOT IN\b`, `IN`}, {`\bIN \(`, `NOT IN (`},
-		{`\bDESC\b`, ``}, {`(ORDER BY [\w.]+)(,|\s*$| LIMIT)`, `$1 DESC$2`}, {`ORDER BY ([\w. ]+), ([\w.]+( DESC)?)`, `ORDER BY $2, $1`},
-		{`ORDER BY ([\w. ]+), `, `ORDER BY `}, {`, [\w.]+( DESC)?( LIMIT|\s*$)`, `$2`}, {`\bLIMIT (\?\d* \+ 0|\?\d*)`, `LIMIT ($1) + 1`},
-		{`\bDISTINCT\b`, ``}, {`\bLEFT JOIN\b`, `JOIN`}, {`\bUNION ALL\b`, `UNION`}, {`\bMAX\(`, `MIN(`}, {`\bMIN\(`, `MAX(`},
-		{`(SET |, )(\w+) = (\?\d*|[\w.]+)`, `$1$2 = $2`}, {`\bOR IGNORE\b`, ``}, {` \+ 1\b`, ` + 0`}, {` - 1\b`, ` - 0`},
-		{`\bDELETE FROM (\w+) WHERE (\w+ IN)\b`, `DELETE FROM $1 WHERE false AND $2`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
-	} {
-		all = append(all, struct {
-			find *regexp.Regexp
-			put  string
-		}{regexp.MustCompile(b[0]), b[1]})
-	}
-	return all
-}()
+// operand is a column, a parameter or a call.
+const operand = `[\w.]+(?:\([^()]*\))?`
+
+// sqlBreaks are the ways to break a text, each what is found and what is put in its place. A
+// condition that is left out is put as one that holds, so that the text keeps its parameters.
+var sqlBreaks = [][2]string{
+	{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 OR true)`},
+	{`(` + operand + `) (=|<>|<|<=|>|>=|IS) (\?\d*|` + operand + `)`, `($1 $2 $3 AND false)`},
+	{` < `, ` <= `}, {` <= `, ` < `}, {` > `, ` >= `}, {` >= `, ` > `}, {` = `, ` <> `}, {` <> `, ` = `},
+	{`\bAND\b`, `OR`}, {`\bOR\b`, `AND`}, {`\bIS NOT NULL\b`, `IS NULL`}, {`\bIS NULL\b`, `IS NOT NULL`},
+	{`\bNOT EXISTS\b`, `EXISTS`}, {`\bEXISTS\b`, `NOT EXISTS`}, {`\bNOT IN\b`, `IN`}, {`\bIN \(`, `NOT IN (`},
+	{`\bDESC\b`, ``}, {`(ORDER BY [\w.]+)(,|\s*$| LIMIT)`, `$1 DESC$2`}, {`ORDER BY ([\w. ]+), ([\w.]+( DESC)?)`, `ORDER BY $2, $1`},
+	{`ORDER BY ([\w. ]+), `, `ORDER BY `}, {`, [\w.]+( DESC)?( LIMIT|\s*$)`, `$2`}, {`\bLIMIT (\?\d* \+ 0|\?\d*)`, `LIMIT ($1) + 1`},
+	{`\bDISTINCT\b`, ``}, {`\bLEFT JOIN\b`, `JOIN`}, {`\bUNION ALL\b`, `UNION`}, {`\bMAX\(`, `MIN(`}, {`\bMIN\(`, `MAX(`},
+	{`(SET |, )(\w+) = (\?\d*|[\w.]+)`, `$1$2 = $2`}, {`\bOR IGNORE\b`, ``}, {` \+ 1\b`, ` + 0`}, {` - 1\b`, ` - 0`},
+	{`\bDELETE FROM (\w+) WHERE (\w+ IN)\b`, `DELETE FROM $1 WHERE false AND $2`}, {`\b0\b`, `1`}, {`\b1\b`, `0`},
+}
