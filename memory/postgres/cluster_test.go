@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		}
 		databases.admin.Close()
 	}
-	if pooler.Pooler != nil {
+	if pooler.Cluster != nil {
 		if err := pooler.Close(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			code = 1
@@ -71,14 +71,14 @@ func pooled() bool { return os.Getenv(envPooled) != "" }
 // pooler is the one that all tests share.
 var pooler struct {
 	once sync.Once
-	*pgcluster.Pooler
+	*pgcluster.Cluster
 	err error
 }
 
 // behind is the connection to the same database through the pooler, in a mode of pgx.
 func behind(t testing.TB, connection, mode string) string {
 	pooler.once.Do(func() {
-		pooler.Pooler, pooler.err = server.cluster.Pooler(context.Background(), []string{hostRole, guestRole})
+		pooler.Cluster, pooler.err = server.cluster.Pooler(context.Background(), []string{hostRole, guestRole})
 	})
 	if errors.Is(pooler.err, pgcluster.ErrNoPooler) && os.Getenv(pgcluster.EnvRequire) != "1" {
 		t.Skip(pooler.err)

@@ -197,9 +197,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 	require.NoError(t, err)
 
 	program := func(name string, args ...string) []byte {
-		path, err := own.Program(name)
-		require.NoError(t, err)
-		cmd := exec.CommandContext(ctx, path, args...)
+		cmd := exec.CommandContext(ctx, own.Program(name), args...)
 		cmd.Stderr = os.Stderr
 		out, err := cmd.Output()
 		require.NoError(t, err, name)
@@ -223,7 +221,7 @@ func TestM10_BackupAndRestore(t *testing.T) {
 
 	_, err = db.pool.Exec(ctx, `CREATE DATABASE restored TEMPLATE template0 ENCODING 'UTF8'`)
 	require.NoError(t, err)
-	restore := exec.CommandContext(ctx, must(own.Program("psql")), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", with(own.DSN(), "dbname", "restored"))
+	restore := exec.CommandContext(ctx, own.Program("psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", with(own.DSN(), "dbname", "restored"))
 	restore.Stdin = strings.NewReader(string(dump))
 	out, err := restore.CombinedOutput()
 	require.NoError(t, err, string(out))

@@ -25,12 +25,12 @@ const (
 
 // runAll runs the kit on the sound store, which must pass, and then on each mutant.
 func (o *options) runAll(mutants []*mutant) error {
-	known := lines(o.log)
 	kept, err := os.OpenFile(o.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
 	defer kept.Close()
+	known := lines(o.log)
 	limit := o.limit
 	o.limit = cmp.Or(limit, time.Hour)
 	sound, took := o.runOne(0, o.run)

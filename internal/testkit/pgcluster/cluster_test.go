@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(c.home.dir)
-	fmt.Println(c.server.process.Pid)
+	fmt.Println(c.dir)
+	fmt.Println(c.server.Process.Pid)
 	_, _ = io.Copy(io.Discard, os.Stdin) // until killed
 }
 
@@ -50,16 +50,10 @@ func private(t *testing.T) *Cluster {
 	return c
 }
 
-func client(t *testing.T, c *Cluster) string {
-	psql, err := c.Program("psql")
-	require.NoError(t, err)
-	return psql
-}
-
 func psql(t *testing.T, c *Cluster, sql string) string { return ask(t, c, c.DSN(), sql) }
 
 func ask(t *testing.T, c *Cluster, dsn, sql string) string {
-	cmd := exec.CommandContext(t.Context(), client(t, c), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, dsn)
+	cmd := exec.CommandContext(t.Context(), c.Program("psql"), "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, dsn)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(out))
 	return strings.TrimSpace(string(out))
@@ -96,27 +90,27 @@ func TestCluster_SurvivesEveryKill(t *testing.T) {
 	dsn := c.DSN()
 
 	for n, how := range []func() error{c.Kill, c.StopImmediate, func() error { return nil }} {
-		session := exec.Command(client(t, c), "-X", "-c", "select pg_sleep(1000)", dsn)
+		session := exec.Command(c.Program("psql"), "-X", "-c", "select pg_sleep(1000)", dsn)
 		require.NoError(t, session.Start())
 		until(t, "a session that is at work", func() bool {
 			return psql(t, c, "select count(*) from pg_stat_activity where query = 'select pg_sleep(1000)'") == "1"
 		})
 		psql(t, c, fmt.Sprintf("insert into kept values (%d)", n))
-		old := c.server.process.Pid
+		old := c.server.Process.Pid
 		children := childrenOf(old)
 		assert.NotEmpty(t, children)
 
 		require.NoError(t, how())
 		if n < 2 {
 			require.NoError(t, how(), "stopped already")
-			assert.Error(t, c.home.run(t.Context(), "pg_isready", "--host", c.home.dir))
+			assert.Error(t, c.run(t.Context(), "pg_isready", "--host", c.dir))
 			for _, pid := range append(children, old) {
 				assert.False(t, running(pid))
 			}
 		}
 		require.NoError(t, c.Restart(t.Context()))
 		assert.Error(t, session.Wait(), "its session did not end")
-		assert.NotEqual(t, old, c.server.process.Pid)
+		assert.NotEqual(t, old, c.server.Process.Pid)
 		assert.Equal(t, dsn, c.DSN())
 		assert.Equal(t, strconv.Itoa(n+1), psql(t, c, "select count(*) from kept"))
 	}
@@ -128,14 +122,14 @@ func TestCluster_CloseLeavesNothing(t *testing.T) {
 		(*Cluster).Kill,
 	} {
 		c := private(t)
-		server, remover := c.server.process.Pid, c.home.remover.Process.Pid
+		server, remover := c.server.Process.Pid, c.remover.Process.Pid
 		require.NoError(t, stop(c))
 		require.NoError(t, c.Close())
 		require.NoError(t, c.Close())
-		assert.NoDirExists(t, c.home.dir)
+		assert.NoDirExists(t, c.dir)
 		assert.False(t, running(server))
 		assert.False(t, running(remover))
-		assert.ErrorIs(t, c.Restart(t.Context()), errClosed)
+		assert.Error(t, c.Restart(t.Context()))
 	}
 }
 
@@ -206,7 +200,7 @@ func TestCluster_Pooler(t *testing.T) {
 	assert.Equal(t, "guest", ask(t, c, p.DSN()+" user=guest", "select current_user"))
 	require.NoError(t, p.Close())
 	assert.False(t, p.Running())
-	assert.NoDirExists(t, p.home.dir)
+	assert.NoDirExists(t, p.dir)
 }
 
 func TestForTests(t *testing.T) {
@@ -215,13 +209,6 @@ func TestForTests(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "host=elsewhere", c.DSN())
 	assert.False(t, c.Owned())
-	_, errBackup := c.Backup(t.Context())
-	_, errStandby := c.Standby(t.Context(), "s")
-	_, errPooler := c.Pooler(t.Context(), nil)
-	_, errProgram := c.Program("psql")
-	for _, err := range []error{c.Kill(), c.StopImmediate(), c.Restart(t.Context()), c.Promote(t.Context()), errBackup, errStandby, errPooler, errProgram} {
-		assert.ErrorIs(t, err, errNotOurs)
-	}
 	assert.NoError(t, c.Close())
 }
 
@@ -246,10 +233,10 @@ func TestForTests_NoServer(t *testing.T) {
 
 // script makes a directory of programs that do what they are told.
 func script(t *testing.T, initdb, postgres string) string {
-	dir, err := os.MkdirTemp("/tmp", "pgcluster-script-") // where the server's user can read it
+	dir, err := os.MkdirTemp("/tmp", "pgcluster-script-") // where the server's user can write
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	require.NoError(t, os.Chmod(dir, 0o755))
+	require.NoError(t, os.Chmod(dir, 0o777))
 	for name, text := range map[string]string{"initdb": initdb, "postgres": postgres} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
 	}
@@ -265,7 +252,7 @@ func TestBinaries(t *testing.T) {
 
 	t.Setenv("PATH", t.TempDir())
 	debian := t.TempDir()
-	for _, version := range []string{"9", "15", "17"} {
+	for _, version := range []string{"14", "15", "17"} {
 		to := filepath.Join(debian, version, "bin")
 		require.NoError(t, os.MkdirAll(to, 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(to, "initdb"), nil, 0o755))
@@ -311,8 +298,7 @@ func TestStart_BrokenServers(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	_, err := unprivileged()
-	require.NoError(t, err)
+	require.NoError(t, separate(exec.Command("postgres")))
 	assert.True(t, running(os.Getpid()))
 	assert.False(t, running(1<<30))
 	assert.Equal(t, "end", tail([]byte("end\n")))

@@ -50,5 +50,5 @@
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use.
+// Only DSN, Program and Log may be called while another method runs.
 package pgcluster

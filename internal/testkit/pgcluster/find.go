@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -37,32 +36,21 @@ func ForTests(ctx context.Context) (*Cluster, error) {
 
 // binaries is a directory that holds both initdb and postgres, not as links.
 func binaries(ctx context.Context, debian string) (string, error) {
-	var dirs []string
+	dirs, _ := filepath.Glob(filepath.Join(debian, "*", "bin")) // of all versions
+	slices.Reverse(dirs)
 	if path, err := exec.LookPath("postgres"); err == nil {
-		dirs = append(dirs, filepath.Dir(path))
+		dirs = slices.Insert(dirs, 0, filepath.Dir(path))
 	}
-	versions, _ := filepath.Glob(filepath.Join(debian, "*", "bin"))
-	slices.SortFunc(versions, func(a, b string) int { return version(b) - version(a) })
-	dirs = append(dirs, versions...)
 	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
 		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	for _, dir := range dirs {
-		if executable(filepath.Join(dir, "initdb")) && executable(filepath.Join(dir, "postgres")) {
+		_, err1 := exec.LookPath(filepath.Join(dir, "initdb"))
+		_, err2 := exec.LookPath(filepath.Join(dir, "postgres"))
+		if err1 == nil && err2 == nil {
 			server, err := filepath.EvalSymlinks(filepath.Join(dir, "postgres"))
 			return filepath.Dir(server), err
 		}
 	}
 	return "", ErrNoServer
-}
-
-// version is the number in /usr/lib/postgresql/15/bin.
-func version(dir string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir)))
-	return n
-}
-
-func executable(name string) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

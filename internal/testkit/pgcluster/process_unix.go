@@ -3,43 +3,67 @@
 package pgcluster
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"os"
-	"path/filepath"
+	"os/exec"
+	"os/user"
 	"strconv"
+	"strings"
+	"syscall"
+	"time"
 )
 
-// childrenOf lists the processes that pid started itself, as far as the system tells by /proc.
-func childrenOf(pid int) []int {
-	var children []int
-	names, _ := filepath.Glob("/proc/[0-9]*")
-	for _, name := range names {
-		child, err := strconv.Atoi(filepath.Base(name))
-		if _, parent := status(child); err == nil && parent == pid {
-			children = append(children, child)
+// separate gives a command a process group of its own, so that an interrupt of the test is not for
+// it, and another user if this one is root, whom the server refuses.
+func separate(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, name := range []string{"postgres", "nobody"} {
+		if u, err := user.Lookup(name); err == nil {
+			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+			gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+			return nil
 		}
+	}
+	return errors.New("pgcluster: the server refuses to run as root, and there is neither a user postgres nor nobody")
+}
+
+// killAll kills the server and its children, which are in process groups of their own, and waits
+// for these. The server is stopped first so that it makes no more of them.
+func killAll(server *os.Process) error {
+	if err := server.Signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	children := childrenOf(server.Pid)
+	err := server.Kill()
+	for _, pid := range children {
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
+	}
+	for _, pid := range children {
+		for running(pid) {
+			time.Sleep(tick)
+		}
+	}
+	return err
+}
+
+// childrenOf lists the processes that pid started itself, as far as the system tells by /proc.
+func childrenOf(pid int) (children []int) {
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	for _, child := range strings.Fields(string(list)) {
+		n, _ := strconv.Atoi(child)
+		children = append(children, n)
 	}
 	return children
 }
 
-// running reports whether a process runs still. One that has ended and was not waited for does
-// not.
+// running reports whether a process runs still, as far as the system tells by /proc. One that has
+// ended and was not waited for has no command any more.
 func running(pid int) bool {
-	state, _ := status(pid)
-	return state != 0 && state != 'Z' && state != 'X'
-}
-
-// status is the state and the parent of a process, or 0 if there is none.
-func status(pid int) (state byte, parent int) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0, 0
-	}
-	// The name, in brackets, may hold anything.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 2 {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(string(fields[1]))
-	return fields[0][0], parent
+	command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return len(command) > 0
 }
