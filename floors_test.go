@@ -173,7 +173,9 @@ func refusal(own place, dir, imported string, nested bool) string {
 			return "production code does not import testing"
 		}
 	case within(imported, testify):
-		return "only test files import testify"
+		if !within(dir, "internal/testkit") {
+			return "only test files import testify"
+		}
 	case within(dir, "examples") && within(imported, modulePath) && strings.Contains(imported+"/", "/internal/"):
 		return "an example is copied, and nobody can import internal packages of another module"
 	case within(imported, modulePath):

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/recall"
@@ -45,13 +47,13 @@ func NewHost(t testing.TB, store driver.Adapter) *Host {
 	t.Helper()
 	h := &Host{t: t, now: time.UnixMilli(1_790_000_000_000).UTC()}
 	ranker, err := recall.New(recall.Config{})
-	h.must(err)
+	require.NoError(h.t, err)
 	h.Bank, err = memory.New(store, memory.Config{Ranker: recording{ranker, h}, Now: func() time.Time {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return h.now
 	}})
-	h.must(err)
+	require.NoError(h.t, err)
 	return h
 }
 
@@ -66,9 +68,7 @@ func (h *Host) Advance(d time.Duration) {
 func Secrets(t testing.TB) *redact.SecretRegistry {
 	t.Helper()
 	r := redact.New(redact.Config{})
-	if err := r.Register("key", []byte(Secret)); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, r.Register("key", []byte(Secret)))
 	return r
 }
 
@@ -93,14 +93,14 @@ func (h *Host) Delete(tenant, id string) {
 
 func (h *Host) pass(tenant string, f func(*memory.Job) error) {
 	h.t.Helper()
-	h.must(h.Pass(context.Background(), memory.JobConfig{ID: "host", Tenant: tenant, Redactor: redact.New(redact.Config{})}, f))
+	require.NoError(h.t, h.Pass(context.Background(), memory.JobConfig{ID: "host", Tenant: tenant, Redactor: redact.New(redact.Config{})}, f))
 }
 
 // Entries returns a tenant's live entries, newest first.
 func (h *Host) Entries(tenant string) []memory.Entry {
 	h.t.Helper()
 	entries, err := h.Reader(tenant).List(context.Background(), Ref, memory.ListOptions{Limit: memory.MaxListLimit})
-	h.must(err)
+	require.NoError(h.t, err)
 	return entries
 }
 
@@ -111,11 +111,4 @@ func (h *Host) Texts(tenant string) (texts []string) {
 		texts = append(texts, e.Content)
 	}
 	return texts
-}
-
-func (h *Host) must(err error) {
-	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
-	}
 }

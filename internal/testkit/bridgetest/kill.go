@@ -8,8 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // The test binary is a process that is killed if these variables name the file of its memory and its first session.
@@ -39,15 +43,12 @@ func killsLoseNothing(t *testing.T, _ *Host, b Bridge) {
 	for range kills {
 		said := killedProcess(t, file, begun, 1+random.IntN(8*perSession))
 		acknowledged = append(acknowledged, said...)
-		if _, err := fmt.Sscanf(said[len(said)-1], "session%d", &begun); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscanf(said[len(said)-1], "session%d", &begun)
+		require.NoError(t, err)
 	}
 	h := NewHost(t, b.Store(t, file))
 	for _, text := range acknowledged {
-		if n := stored(h, "acme", text); n != 1 {
-			t.Errorf("%q was acknowledged and is stored %d times", text, n)
-		}
+		assert.Equal(t, 1, stored(h, "acme", text), "%q was acknowledged", text)
 	}
 	for n := range begun + 2 { // the next one may have written before its process was killed
 		session(t, b, h, n, func(string) {})
@@ -55,9 +56,7 @@ func killsLoseNothing(t *testing.T, _ *Host, b Bridge) {
 	texts := strings.Join(h.Texts("acme"), "\n")
 	for n := range begun + 2 {
 		for k := range perSession {
-			if times := strings.Count(texts, factOf(n, k)); times != 1 {
-				t.Errorf("%q is stored %d times after it was repeated", factOf(n, k), times)
-			}
+			assert.Equal(t, 1, strings.Count(texts, factOf(n, k)), "%q is stored so many times after it was repeated", factOf(n, k))
 		}
 	}
 }
@@ -76,10 +75,8 @@ func session(t *testing.T, b Bridge, h *Host, n int, said func(string)) {
 const acknowledges = "acknowledged: " // begins a line of a process
 
 func writeUntilKilled(t *testing.T, b Bridge, file, from string) {
-	var n int
-	if _, err := fmt.Sscan(from, &n); err != nil {
-		t.Fatal(err)
-	}
+	n, err := strconv.Atoi(from)
+	require.NoError(t, err)
 	for h := NewHost(t, b.Store(t, file)); !t.Failed(); n++ {
 		session(t, b, h, n, func(text string) { fmt.Println(acknowledges + text) })
 	}
@@ -89,33 +86,23 @@ func writeUntilKilled(t *testing.T, b Bridge, file, from string) {
 // it acknowledged until it had ended.
 func killedProcess(t *testing.T, file string, from, facts int) (said []string) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	cmd := exec.CommandContext(ctx, self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$")
 	cmd.Env = append(os.Environ(), killedFile+"="+file, fmt.Sprintf("%s=%d", killedFrom, from))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		text, ok := strings.CutPrefix(lines.Text(), acknowledges)
-		if !ok {
-			t.Errorf("the process says: %s", lines.Text())
-			continue
-		}
+		require.True(t, ok, "the process says: %s", lines.Text())
 		if said = append(said, text); len(said) == facts {
 			kill()
 		}
 	}
-	if cmd.Wait(); len(said) < facts {
-		t.Fatalf("the process ended after %d facts, before it was killed", len(said))
-	}
+	_ = cmd.Wait()
+	require.GreaterOrEqual(t, len(said), facts, "the process ended before it was killed")
 	return said
 }

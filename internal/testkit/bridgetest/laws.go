@@ -6,11 +6,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -93,9 +95,7 @@ func (s Session) says(question string) string {
 func expect(t *testing.T, said string, has bool, words ...string) {
 	t.Helper()
 	for _, word := range words {
-		if strings.Contains(said, word) != has {
-			t.Errorf("it has %q: %v, want %v:\n%s", word, !has, has, said)
-		}
+		assert.Equal(t, has, strings.Contains(said, word), "whether it has %q:\n%s", word, said)
 	}
 }
 
@@ -118,9 +118,7 @@ func shareNothing(t *testing.T, h *Host, b Bridge) {
 	for _, tenant := range []string{"globex", "Acme", "acme ", "acm", "acme/notes", "%"} {
 		theirs := b.open(t, h, tenant)
 		expect(t, theirs.says(question), false, "4711")
-		if theirs.Delete != nil && theirs.Delete(id) {
-			t.Errorf("%q deletes an entry of another tenant", tenant)
-		}
+		assert.False(t, theirs.Delete != nil && theirs.Delete(id), "%q deletes an entry of another tenant", tenant)
 		if theirs.Forget != nil {
 			theirs.Forget("person:ann")
 		}
@@ -150,12 +148,8 @@ func atTheSameTime(t *testing.T, h *Host, b Bridge) {
 	}
 	wg.Wait()
 	for i, tenant := range tenants {
-		if n := stored(h, tenant, "of "+tenant); n != len(sessions) {
-			t.Errorf("%s has %d entries", tenant, n)
-		}
-		if n := stored(h, tenant, "of "+tenants[1-i]); n != 0 {
-			t.Errorf("%s has %d entries of the other tenant", tenant, n)
-		}
+		assert.Equal(t, len(sessions), stored(h, tenant, "of "+tenant), tenant)
+		assert.Zero(t, stored(h, tenant, "of "+tenants[1-i]), "%s has entries of the other tenant", tenant)
 	}
 }
 
@@ -171,12 +165,10 @@ func secretsAreTakenOut(t *testing.T, h *Host, b Bridge) {
 		expect(t, said, true, "[REDACTED:key]")
 		expect(t, said, false, Secret, inHex, inBase64)
 	}
-	if len(h.Entries("acme")) == 0 {
-		t.Error("nothing is stored")
-	}
+	assert.NotEmpty(t, h.Entries("acme"))
 	for _, e := range h.Entries("acme") {
 		raw, err := json.Marshal(e)
-		h.must(err)
+		require.NoError(t, err)
 		expect(t, string(raw), false, Secret, inHex, inBase64)
 	}
 }
@@ -193,7 +185,7 @@ func rankerSeesNoSecret(t *testing.T, h *Host, b Bridge) {
 	}
 	for _, q := range h.asked {
 		raw, err := json.Marshal(q)
-		h.must(err)
+		require.NoError(t, err)
 		expect(t, string(raw), false, Secret)
 	}
 }
@@ -209,9 +201,7 @@ func entriesExpire(t *testing.T, h *Host, b Bridge) {
 	for _, s := range []Session{s, b.open(t, h, "acme")} {
 		expect(t, s.says("Which door code is it?"), false, "9931")
 	}
-	if n := stored(h, "acme", "9931"); n != 0 {
-		t.Errorf("%d live entries have it", n)
-	}
+	assert.Zero(t, stored(h, "acme", "9931"), "live entries have it")
 }
 
 // A session sees memory as it was when it began and its own changes, and what it was told is deleted stays gone.
@@ -229,9 +219,7 @@ func viewDoesNotMove(t *testing.T, h *Host, b Bridge) {
 	expect(t, s.says(question), false, "garden")
 	if s.Delete != nil {
 		for _, id := range []string{old, own} {
-			if !s.Delete(id) || s.Delete(id) {
-				t.Error("it is deleted once")
-			}
+			assert.True(t, s.Delete(id) && !s.Delete(id), "it is deleted once")
 		}
 		expect(t, s.says(question), false, "kitchen", "garden", "roof")
 	}
@@ -245,14 +233,11 @@ func writesOnce(t *testing.T, h *Host, b Bridge) {
 	id := s.Remember(f)
 	for range 3 {
 		h.Advance(time.Second)
-		if again := s.Remember(f); again != id {
-			t.Errorf("the same call gives %q and then %q", id, again)
-		}
+		assert.Equal(t, id, s.Remember(f), "of the same call")
 	}
 	s.Remember(Fact{Text: "Coffee is served at ten.", Subjects: f.Subjects})
-	if tea, coffee := stored(h, "acme", "Tea"), stored(h, "acme", "Coffee"); tea != 1 || coffee != 1 {
-		t.Errorf("%d and %d entries, want 1 of each", tea, coffee)
-	}
+	assert.Equal(t, 1, stored(h, "acme", "Tea"))
+	assert.Equal(t, 1, stored(h, "acme", "Coffee"))
 }
 
 // Forgetting a subject takes what the bridge has stored about it, out of open sessions and all versions.
@@ -264,8 +249,9 @@ func forgottenIsGone(t *testing.T, h *Host, b Bridge) {
 	expect(t, open.says("Who takes what?"), true, "Tazorin", "Velitan")
 	if s.Forget != nil {
 		s.Forget("person:ann")
-	} else if _, err := h.Forget(t.Context(), "acme", "person:ann"); err != nil {
-		t.Fatal(err)
+	} else {
+		_, err := h.Forget(t.Context(), "acme", "person:ann")
+		require.NoError(t, err)
 	}
 	for _, s := range []Session{s, open, b.open(t, h, "acme")} {
 		said := s.says("Who takes what?")
@@ -274,12 +260,9 @@ func forgottenIsGone(t *testing.T, h *Host, b Bridge) {
 	}
 	h.pass("acme", func(j *memory.Job) error {
 		for rec, err := range j.History(t.Context(), Ref) {
-			if err != nil {
-				return err
-			}
-			if strings.Contains(rec.Entry.Content, "Tazorin") || slices.Contains(rec.Entry.Subjects, "person:ann") {
-				t.Error("a version of it is kept")
-			}
+			require.NoError(t, err)
+			assert.NotContains(t, rec.Entry.Content, "Tazorin")
+			assert.NotContains(t, rec.Entry.Subjects, "person:ann")
 		}
 		return nil
 	})

@@ -6,24 +6,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // Readme compiles the program that the README of the module shows, in the directory of the test.
 func Readme(t *testing.T) {
 	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	_, program, found := strings.Cut(string(page), "```go\npackage main\n")
-	if !found {
-		t.Fatal("README.md shows no program")
-	}
+	require.True(t, found, "README.md shows no program")
 	program, _, _ = strings.Cut(program, "```")
 	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte("package main\n"+program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if said, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput(); err != nil {
-		t.Errorf("the program does not compile: %v\n%s", err, said)
-	}
+	require.NoError(t, os.WriteFile(file, []byte("package main\n"+program), 0o600))
+	said, err := exec.CommandContext(t.Context(), "go", "vet", file).CombinedOutput()
+	require.NoError(t, err, "the program does not compile: %s", said)
 }

@@ -425,7 +425,7 @@ func TestVerify_FindsAStoreThat(t *testing.T) {
 				m.Documents = slices.Clone(m.Documents)
 				for i, x := range m.Documents {
 					if x.Kind == countKind && x.Rev > 0 {
-						now, _ := countOf(t.Context(), b.Store, x.Tenant)
+						now, _, _ := countsOf(t.Context(), b.Store, x.Tenant)
 						m.Documents[i].Rev = now.Rev
 					}
 				}

@@ -65,6 +65,7 @@ func TestVerify_SoundStore(t *testing.T) {
 // What a store has handed to a process that died it may hide for a while.
 func TestVerify_FetchesWhatIsHidden(t *testing.T) {
 	log := newLog(t, 9)
+	log.comparisons = 2
 	store := &brokenStore{Store: inmem.New(), hides: true}
 	loadFor(t, log, store, 400)
 	report, err := log.Verify(t.Context(), store)

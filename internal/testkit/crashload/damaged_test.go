@@ -70,9 +70,9 @@ func TestLane_IsDrawnAgain(t *testing.T) {
 			op, err := l.next()
 			require.NoError(t, err)
 			all = append(all, op)
-			hit, made, err := perform(t.Context(), store, l.tenant, op, l.ours(op))
+			hit, revs, err := l.perform(t.Context(), store, op, l.ours(op))
 			if err == nil {
-				require.NoError(t, l.accept(op, outcome{Hit: hit, Revs: made.Revs}))
+				require.NoError(t, l.accept(op, outcome{Hit: hit, Revs: revs}))
 			}
 		}
 		return all

@@ -3,6 +3,7 @@ package crashload
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -253,7 +254,7 @@ func (l *lane) ours(op operation) driver.Mutation {
 // accept makes an operation in the model that the store has acknowledged with an outcome. The
 // error says what the store has done wrong.
 func (l *lane) accept(op operation, out outcome) error {
-	hit, made, err := perform(context.Background(), l.model, l.tenant, op, op.Mutation)
+	hit, made, err := l.perform(context.Background(), l.model, op, op.Mutation)
 	switch {
 	case errors.Is(err, driver.ErrConflict):
 		return errors.New("it acknowledged what it has to refuse")
@@ -270,23 +271,46 @@ func (l *lane) accept(op operation, out outcome) error {
 	for i, rev := range out.Revs {
 		x := &op.Documents[i]
 		name := nameOf(&x.Document)
-		if (rev == 0) != (made.Revs[i] == 0) || rev != 0 && x.Act != driver.Check && rev <= l.highest[name] {
+		if (rev == 0) != (made[i] == 0) || rev != 0 && x.Act != driver.Check && rev <= l.highest[name] {
 			return errors.New("the revision of a document went back")
 		}
-		l.revs[made.Revs[i]], l.highest[name] = rev, max(rev, l.highest[name])
+		l.revs[made[i]], l.highest[name] = rev, max(rev, l.highest[name])
 	}
 	return nil
 }
 
-// perform gives an operation to a store, with a mutation of its own revisions.
-func perform(ctx context.Context, st driver.Transactor, tenant string, op operation, m driver.Mutation) (hit bool, made driver.Applied, err error) {
+// perform gives an operation to a store, with a mutation of its own revisions. The revisions that
+// it returns are those of the operation's documents.
+func (l *lane) perform(ctx context.Context, st driver.Transactor, op operation, m driver.Mutation) (hit bool, revs []int64, err error) {
 	switch {
 	case op.deletes != nil:
 		hit, err = st.Delete(ctx, op.deletes.Scope, op.deletes.ID, op.At)
+		return hit, nil, err
 	case op.plain:
-		err = st.Put(ctx, m.Put[0].Scope, m.Put[0].Entry)
-	default:
-		made, err = st.Apply(ctx, tenant, m)
+		return false, nil, st.Put(ctx, m.Put[0].Scope, m.Put[0].Entry)
+	case op.counted:
+		count, counts, err := countsOf(ctx, st, l.tenant)
+		if err != nil {
+			return false, nil, err
+		}
+		counts[l.name()]++
+		count.Value, _ = json.Marshal(counts)
+		m.Documents = append(slices.Clone(m.Documents), driver.DocumentSwap{Document: count})
 	}
-	return hit, made, err
+	made, err := st.Apply(ctx, l.tenant, m)
+	return false, made.Revs[:min(len(made.Revs), len(op.Documents))], err
+}
+
+// countKind is the document in which the lanes of a tenant count operations together.
+const countKind = "load/count"
+
+// countsOf returns that document, with its revision, and what it says of each lane.
+func countsOf(ctx context.Context, store driver.Transactor, tenant string) (driver.Document, map[string]int, error) {
+	count, counts := driver.Document{Scope: driver.Scope{Tenant: tenant}, Kind: countKind, Key: "operations"}, map[string]int{}
+	found, err := gather(store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Kind: countKind}))
+	if err == nil && len(found) > 0 {
+		count = found[0]
+		err = json.Unmarshal(count.Value, &counts)
+	}
+	return count, counts, err
 }

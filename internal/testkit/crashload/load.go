@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,11 +64,9 @@ type load struct {
 const breath = time.Millisecond
 
 func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }
 
@@ -104,35 +101,12 @@ func (w *load) lane(ctx context.Context) error {
 
 // perform gives an operation to the store.
 func (w *load) perform(ctx context.Context, l *lane, op operation) (out outcome, known bool) {
-	m := l.ours(op)
-	if op.counted {
-		count, err := countOf(ctx, w.store, l.tenant)
-		if err != nil {
-			return out, false
-		}
-		n, _ := strconv.Atoi(string(count.Value))
-		count.Value = strconv.AppendInt(nil, int64(n)+1, 10)
-		m.Documents = append(m.Documents, driver.DocumentSwap{Document: count})
-	}
-	hit, made, err := perform(ctx, w.store, l.tenant, op, m)
+	hit, revs, err := l.perform(ctx, w.store, op, l.ours(op))
 	out = outcome{Lane: l.number, Refused: errors.Is(err, driver.ErrConflict)}
 	if err == nil {
-		out.Hit, out.Revs = hit, made.Revs[:min(len(made.Revs), len(op.Documents))]
+		out.Hit, out.Revs = hit, revs
 	}
 	return out, err == nil || out.Refused
-}
-
-// countKind is the document in which the lanes of a tenant count operations together.
-const countKind = "load/count"
-
-// countOf returns the count of a tenant, with its revision.
-func countOf(ctx context.Context, store driver.Transactor, tenant string) (driver.Document, error) {
-	count := driver.Document{Scope: driver.Scope{Tenant: tenant}, Kind: countKind, Key: "operations"}
-	found, err := gather(store.Documents(ctx, driver.DocumentQuery{Tenant: tenant, Kind: countKind}))
-	if len(found) > 0 {
-		count = found[0]
-	}
-	return count, err
 }
 
 // note writes down what a scope of the lane holds, at a version that others may have moved on from.

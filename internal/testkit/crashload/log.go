@@ -115,17 +115,15 @@ func (l *Log) read() (all []outcome, err error) {
 // add appends lines together and returns when the kernel has them: by one write, which survives
 // the death of the process, not that of the machine.
 func (l *Log) add(lines ...outcome) error {
-	var text []byte
+	var text bytes.Buffer
 	for _, out := range lines {
-		line, err := json.Marshal(out)
-		if err != nil {
+		if err := json.NewEncoder(&text).Encode(out); err != nil {
 			return err
 		}
-		text = append(append(text, line...), '\n')
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.f.Write(text); err != nil {
+	if _, err := l.f.Write(text.Bytes()); err != nil {
 		return err
 	}
 	l.count += len(lines)

@@ -65,20 +65,39 @@ func (r Rounds) Run(ctx context.Context) error {
 	return nil
 }
 
-// round is one life of a child.
+// round is one life of a child, which is this binary, started again.
 func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
-	c, err := r.start(ctx)
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	defer c.kill()
-	if err := c.grow(ctx, rng); err != nil || r.Strike == nil {
+	living, kill := context.WithCancel(ctx)
+	child, output, ended := exec.CommandContext(living, self), &bytes.Buffer{}, make(chan error, 1)
+	child.Env = append(os.Environ(), EnvDir+"="+r.Dir)
+	child.Stdout, child.Stderr = output, output
+	_, err = child.StdinPipe() // whose end ends the load
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		kill()
+		return err
+	}
+	go func() {
+		_ = child.Wait() // it never ends well
+		ended <- fmt.Errorf("crashload: the child ended by itself: %s", bytes.TrimSpace(output.Bytes()))
+	}()
+	defer func() {
+		kill()
+		<-ended
+	}()
+	if err := r.grow(ctx, rng, ended); err != nil || r.Strike == nil {
 		return err
 	}
 	if err := r.Strike(ctx, round); err != nil {
 		return err
 	}
-	return c.grow(ctx, rng)
+	return r.grow(ctx, rng, ended)
 }
 
 func (r Rounds) verify(ctx context.Context) (report Report, err error) {
@@ -105,37 +124,6 @@ func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Lo
 	return errors.Join(err, log.Close())
 }
 
-// child is a process under load.
-type child struct {
-	cmd    *exec.Cmd
-	stdin  io.Closer // its end ends the load
-	output bytes.Buffer
-	done   chan struct{}
-	file   string // of the log
-}
-
-// start starts this binary again.
-func (r Rounds) start(ctx context.Context) (*child, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	c := &child{cmd: exec.CommandContext(ctx, self), done: make(chan struct{}), file: filepath.Join(r.Dir, logFile)}
-	c.cmd.Env = append(os.Environ(), EnvDir+"="+r.Dir)
-	c.cmd.Stdout, c.cmd.Stderr = &c.output, &c.output
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		_ = c.cmd.Wait() // it never ends well
-		close(c.done)
-	}()
-	return c, nil
-}
-
 // Bounds of how far the log grows in a part of a round, and of the moment after
 // that, which is not to be that of a line.
 const (
@@ -145,19 +133,19 @@ const (
 )
 
 // grow waits until the child has done some work.
-func (c *child) grow(ctx context.Context, rng *rand.Rand) error {
+func (r Rounds) grow(ctx context.Context, rng *rand.Rand, ended chan error) error {
 	size := func() int64 {
-		info, err := os.Stat(c.file)
+		info, err := os.Stat(filepath.Join(r.Dir, logFile))
 		if err != nil {
 			return 0
 		}
 		return info.Size()
 	}
-	until := size() + leastGrowth + rng.Int64N(mostGrowth-leastGrowth)
-	for size() < until {
+	for until := size() + leastGrowth + rng.Int64N(mostGrowth-leastGrowth); size() < until; {
 		select {
-		case <-c.done:
-			return fmt.Errorf("crashload: the child ended by itself: %s", bytes.TrimSpace(c.output.Bytes()))
+		case err := <-ended:
+			ended <- err
+			return err
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Millisecond):
@@ -165,13 +153,6 @@ func (c *child) grow(ctx context.Context, rng *rand.Rand) error {
 	}
 	pause(ctx, time.Duration(rng.Int64N(int64(mostWait))))
 	return nil
-}
-
-// kill is SIGKILL.
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
-	<-c.done
-	_ = c.stdin.Close()
 }
 
 // Child is what a process runs that a [Rounds] has started: the load, until it is killed

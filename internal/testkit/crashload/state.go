@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -61,6 +62,13 @@ func stateOf(ctx context.Context, store Store, tenant string) (*state, error) {
 				d.Due.UnixMilli(), slices.Sorted(slices.Values(d.Of)), d.Whole, sum(string(d.Value), slices.Sorted(slices.Values(d.Subjects))))
 		}
 	}
+	_, counts, err := countsOf(ctx, store, tenant)
+	if err != nil {
+		return nil, err
+	}
+	for name, n := range counts {
+		s.add(name, "%d operations were counted", n)
+	}
 	due, err := store.Due(ctx, documentKinds[driver.Machinery], farAhead, math.MaxInt32)
 	if err != nil {
 		return nil, err
@@ -104,14 +112,7 @@ func (s *state) keep(ctx context.Context, store events.Reader, tenant, run strin
 }
 
 // operationOf is the part of an id that names the operation.
-func operationOf(id string) string {
-	for i := len(id) - 1; i >= 0; i-- {
-		if id[i] == '_' {
-			return id[:i]
-		}
-	}
-	return ""
-}
+func operationOf(id string) string { return id[:max(0, strings.LastIndexByte(id, '_'))] }
 
 // state is what the operations of the lane have come to, its events included.
 func (l *lane) state(ctx context.Context) (*state, error) {
@@ -132,9 +133,6 @@ func (l *lane) state(ctx context.Context) (*state, error) {
 	slices.Sort(s.lines[l.name()])
 	return s, nil
 }
-
-// of are the lines of a lane.
-func (s *state) of(l *lane) []string { return s.lines[l.name()] }
 
 func (d *delivery) line() string {
 	return fmt.Sprintf("the event %s of %s of %s: %s %s", d.ID, d.Run, d.Tenant, d.Type, sum(string(d.Payload)))

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/distill"
@@ -94,35 +96,35 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	ctx := t.Context()
 	job := func() *memory.Job {
 		j, err := h.job()
-		must(t, err)
+		require.NoError(t, err)
 		return j
 	}
 	put := func(ref, role, text string, tags ...string) string {
 		d := memory.Draft{Content: w[role] + " " + text, Tags: append(tags, w["tag"]), Subjects: []string{w["label"]}}
 		e, err := job().Put(ctx, ref, d)
-		must(t, err)
+		require.NoError(t, err)
 		return e.ID
 	}
 	consolidated := func(derived, superseded int) string {
 		j := job()
 		done, err := h.consolidator.Run(ctx, j, Home.Ref, consolidate.Options{Tag: w["tag"]})
-		must(t, err)
-		want(t, done.Derived == derived && done.Superseded == superseded, "the pass came to %+v", done)
+		require.NoError(t, err)
+		require.True(t, done.Derived == derived && done.Superseded == superseded, "the pass came to %+v", done)
 		return j.ID()
 	}
 	put(Home.Ref, "restored", "says that the night shift of Kestrel starts at 22:00.")
 	put(Home.Ref, "restored", "says that Kestrel's night shift starts at 22:00.")
 	restored, err := h.consolidator.Undo(ctx, job(), Home.Ref, consolidated(1, 0))
-	must(t, err)
-	want(t, restored == 2, "%d were restored", restored)
+	require.NoError(t, err)
+	require.True(t, restored == 2, "%d were restored", restored)
 
 	put(Home.Ref, "merged", "says that the cargo shift of Kestrel starts at 21:00.")
 	put(Home.Ref, "merged", "says that Kestrel's cargo shift starts at 21:00.")
 	put(Home.Ref, "superseded", "is on the Starter plan.", "slot:"+w["tag"])
 	put(Home.Ref, "superseded", "is on the Team plan.", "slot:"+w["tag"])
 	deleted, err := job().Delete(ctx, Home.Ref, put(Home.Ref, "deleted", "was a mistake."))
-	must(t, err)
-	want(t, deleted, "nothing was deleted")
+	require.NoError(t, err)
+	require.True(t, deleted, "nothing was deleted")
 	consolidated(1, 1)
 
 	o := distill.Options{Tag: w["tag"], Sources: distill.ExpireSources, Recursive: true, Select: func(e memory.Entry) bool {
@@ -131,16 +133,16 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	for i := range 2 { // the second one takes the archive of the first one in
 		put(Home.Ref, "distilled", fmt.Sprintf("called about invoice %d.", i), "log")
 		done, err := h.distiller.Distill(ctx, job(), Home.Ref, o)
-		must(t, err)
-		want(t, !done.Fallback && done.Sources == 1+i, "the distillation came to %+v", done)
+		require.NoError(t, err)
+		require.True(t, !done.Fallback && done.Sources == 1+i, "the distillation came to %+v", done)
 	}
 
 	plain := put(Home.Ref, "plain", "wants to be called every day at 09:00.", "every:24h")
 	engine, err := commitment.New(h.Bank, commitment.Config{Redactor: noSecrets})
-	must(t, err)
+	require.NoError(t, err)
 	armed, err := engine.Infer(ctx, job(), Home.Ref)
-	must(t, err)
-	want(t, len(armed.Armed) == 1, "%d were armed", len(armed.Armed))
+	require.NoError(t, err)
+	require.True(t, len(armed.Armed) == 1, "%d were armed", len(armed.Armed))
 	for ref, d := range map[string]driver.Document{
 		Home.Ref: {Class: driver.Content, Kind: "vector", Key: plain, Of: []string{plain}, Value: []byte(vectorOf(w["plain"]))},
 		"":       {Class: driver.HostText, Kind: "file", Key: plain, Subjects: []string{w["label"]}, Value: []byte(w["file"])},
@@ -149,7 +151,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 		_, err = job().Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
 			return []driver.DocumentSwap{{Document: d}}
 		}})
-		must(t, err)
+		require.NoError(t, err)
 	}
 
 	// A fact that is known from elsewhere too becomes one with what was told of it here. A
@@ -157,26 +159,26 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	shared := w["shared"] + " says that the lunch break of Kestrel starts at 12:00."
 	j := job()
 	told, err := j.Put(ctx, w.SharedRef(), memory.Draft{Content: shared, Subjects: []string{w["label"]}})
-	must(t, err)
+	require.NoError(t, err)
 	known, err := j.Put(ctx, w.SharedRef(), memory.Draft{Content: w["shared"] + " says that Kestrel's lunch break starts at 12:00."})
-	must(t, err)
+	require.NoError(t, err)
 	ids := []string{told.ID, known.ID}
 	_, err = j.Rewrite(ctx, w.SharedRef(), memory.Rewrite{Derive: []memory.Derived{{
 		Draft: memory.Draft{Content: model{}.say(shared)}, Sources: ids, Merges: ids,
 	}}})
-	must(t, err)
+	require.NoError(t, err)
 }
 
 // TellLate puts two entries about each subject into a ref of its own, for a pass that will be
 // killed. Each begins with the word for it, so many times.
 func (h *Host) TellLate(t *testing.T, ref string, times int, all ...Words) {
 	j, err := h.job()
-	must(t, err)
+	require.NoError(t, err)
 	for _, w := range all {
 		for _, text := range []string{"says that the late shift of Kestrel starts at 14:00.", "says that Kestrel's late shift starts at 14:00."} {
 			_, err := j.Put(t.Context(), ref, memory.Draft{Content: strings.Repeat(w["killed"]+" ", times) + text,
 				Tags: []string{w["tag"]}, Subjects: []string{w["label"]}})
-			must(t, err)
+			require.NoError(t, err)
 		}
 	}
 }
@@ -197,48 +199,36 @@ func (h *Host) Pass(ctx context.Context, ref string) error {
 // all that it holds: nothing of what goes, and all of what stays.
 func (h *Host) Forget(t *testing.T, goes, stays Words, all func() string) {
 	_, err := h.Bank.Maintain(t.Context())
-	want(t, errors.Is(err, memory.ErrInternal), "the sink does not refuse: %v", err)
+	require.True(t, errors.Is(err, memory.ErrInternal), "the sink does not refuse: %v", err)
 	before := all()
 	for _, word := range slices.Concat(goes.Stored(), stays.Stored()) {
-		want(t, strings.Contains(before, word), "%q is not stored", word)
+		require.True(t, strings.Contains(before, word), "%q is not stored", word)
 	}
 	done, err := h.Bank.Forget(t.Context(), Home.Tenant, goes["label"])
-	must(t, err)
-	want(t, done.Documents == 1, "%d documents went", done.Documents)
+	require.NoError(t, err)
+	require.True(t, done.Documents == 1, "%d documents went", done.Documents)
 	left := all()
 	for _, word := range goes.Forgotten() {
-		want(t, !strings.Contains(left, word), "%q is left", word)
+		require.True(t, !strings.Contains(left, word), "%q is left", word)
 	}
 	for _, word := range append(stays.Stored(), goes["shared"]) {
-		want(t, strings.Contains(left, word), "%q went, too", word)
+		require.True(t, strings.Contains(left, word), "%q went, too", word)
 	}
 	live, err := h.Bank.Reader(Home.Tenant).List(t.Context(), goes.SharedRef(), memory.ListOptions{})
-	must(t, err)
-	want(t, len(live) == 1, "%d entries of what is known from elsewhere are live", len(live))
+	require.NoError(t, err)
+	require.True(t, len(live) == 1, "%d entries of what is known from elsewhere are live", len(live))
 }
 
 // Deliver opens the sink and checks that no event that waited has a word of what was forgotten.
 func (h *Host) Deliver(t *testing.T, sink *Gate, gone Words) {
 	sink.Shut.Store(false)
 	relayed, err := h.Bank.Maintain(t.Context())
-	must(t, err)
-	want(t, relayed.Waiting == 0, "%d events wait", relayed.Waiting)
+	require.NoError(t, err)
+	require.True(t, relayed.Waiting == 0, "%d events wait", relayed.Waiting)
 	log, err := json.Marshal(sink.All())
-	must(t, err)
-	want(t, strings.Contains(string(log), Home.Ref), "no event came") // events have no tags
+	require.NoError(t, err)
+	require.True(t, strings.Contains(string(log), Home.Ref), "no event came") // events have no tags
 	for _, word := range gone.Forgotten() {
-		want(t, !strings.Contains(string(log), word), "%q is in an event", word)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	want(t, err == nil, "%v", err)
-}
-
-func want(t *testing.T, holds bool, format string, args ...any) {
-	t.Helper()
-	if !holds {
-		t.Fatalf(format, args...)
+		require.True(t, !strings.Contains(string(log), word), "%q is in an event", word)
 	}
 }
