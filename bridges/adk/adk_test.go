@@ -251,11 +251,15 @@ func TestM8_ASessionIsAddedOnce(t *testing.T) {
 		h.add("acme", "s")
 		assert.Len(t, h.Texts("acme"), 2*(n+1))
 	}
-	h.Delete("acme", h.Entries("acme")[0].ID)
+	err := h.Pass(t.Context(), memory.JobConfig{ID: "host", Tenant: "acme", Redactor: bridgetest.Secrets(t)}, func(j *memory.Job) error {
+		_, err := j.Delete(t.Context(), bridgetest.Ref, h.Entries("acme")[0].ID)
+		return err
+	})
+	require.NoError(t, err)
 	h.add("acme", "s")
 	assert.Len(t, h.Texts("acme"), 5)
 	assert.Contains(t, h.Entries("acme")[0].Subjects, adk.Subject("s"))
-	_, err := h.Forget(t.Context(), "acme", adk.Subject("s"))
+	_, err = h.Forget(t.Context(), "acme", adk.Subject("s"))
 	require.NoError(t, err)
 	assert.Empty(t, h.Texts("acme"))
 }

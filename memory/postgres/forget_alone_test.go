@@ -89,7 +89,7 @@ func dieInPasses(t *testing.T, h *forgetting.Host, st *Store, sink events.Sink, 
 			ref := fmt.Sprintf("killed-%s-%d", when, n)
 			h.TellLate(t, ref, 1, all...)
 			d := &dying{st, when, n}
-			mortal, err := forgetting.New(ref, d, sink)
+			mortal, err := forgetting.New(d, sink)
 			require.NoError(t, err)
 			err = mortal.Pass(t.Context(), ref)
 			if d.left >= 0 {
@@ -149,7 +149,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	require.NoError(t, err)
 	sink := new(forgetting.Gate)
 	sink.Shut.Store(true)
-	h, err := forgetting.New("telling", db.Memory(), sink)
+	h, err := forgetting.New(db.Memory(), sink)
 	require.NoError(t, err)
 	goes, stays := forgetting.NewWords(), forgetting.NewWords()
 	h.Tell(t, goes)

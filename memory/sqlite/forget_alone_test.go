@@ -50,7 +50,7 @@ func dieInPass(ctx context.Context, file, kill string) error {
 		return err
 	}
 	defer db.Close()
-	h, err := forgetting.New("dying", db.Memory(), new(forgetting.Gate))
+	h, err := forgetting.New(db.Memory(), new(forgetting.Gate))
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	defer db.Close()
 	sink := new(forgetting.Gate)
 	sink.Shut.Store(true)
-	h, err := forgetting.New("telling", db.Memory(), sink)
+	h, err := forgetting.New(db.Memory(), sink)
 	require.NoError(t, err)
 	goes, stays := forgetting.NewWords(), forgetting.NewWords()
 	h.Tell(t, goes)
@@ -151,11 +151,11 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 // all the same.
 func TestM10_ForgetAgainEmptiesTheLog(t *testing.T) {
 	db, path := fresh(t)
-	h, err := forgetting.New("telling", db.Memory(), new(forgetting.Gate))
+	h, err := forgetting.New(db.Memory(), new(forgetting.Gate))
 	require.NoError(t, err)
 	w := forgetting.NewWords()
 	h.Tell(t, w)
-	killed, err := forgetting.New("killed", open(t, path).Memory(), new(forgetting.Gate))
+	killed, err := forgetting.New(open(t, path).Memory(), new(forgetting.Gate))
 	require.NoError(t, err)
 	reader, err := raw(t, path).Begin()
 	require.NoError(t, err)

@@ -82,15 +82,6 @@ func (h *Host) Put(tenant string, d memory.Draft) (e memory.Entry) {
 	return e
 }
 
-// Delete deletes an entry past the bridge.
-func (h *Host) Delete(tenant, id string) {
-	h.t.Helper()
-	h.pass(tenant, func(j *memory.Job) error {
-		_, err := j.Delete(context.Background(), Ref, id)
-		return err
-	})
-}
-
 func (h *Host) pass(tenant string, f func(*memory.Job) error) {
 	h.t.Helper()
 	require.NoError(h.t, h.Pass(context.Background(), memory.JobConfig{ID: "host", Tenant: tenant, Redactor: redact.New(redact.Config{})}, f))

@@ -1,8 +1,10 @@
 package crashload
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"testing"
 
@@ -13,7 +15,7 @@ import (
 
 // openForgetful opens a store that is gone with its process.
 func openForgetful(context.Context) (Store, func() error, error) {
-	return inmem.New(), nil, nil
+	return inmem.New(), func() error { return nil }, nil
 }
 
 func newLog(t *testing.T, seed uint64) *Log {
@@ -24,16 +26,23 @@ func newLog(t *testing.T, seed uint64) *Log {
 	return log
 }
 
+func (l *Log) lines(t *testing.T) int {
+	text, err := os.ReadFile(l.f.Name())
+	require.NoError(t, err)
+	return bytes.Count(text, []byte("\n"))
+}
+
 // loadFor loads until the log has so many lines more.
 func loadFor(t *testing.T, log *Log, store Store, lines int) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	until := log.count + lines
-	log.grown = func(count int) {
-		if count >= until {
-			stop()
+	until := log.lines(t) + lines
+	go func() {
+		for log.lines(t) < until {
+			pause(ctx, breath)
 		}
-	}
+		stop()
+	}()
 	require.NoError(t, log.Load(ctx, store))
 }
 
@@ -51,7 +60,7 @@ func TestVerify_SoundStore(t *testing.T) {
 			loadFor(t, log, store, 50+rng.IntN(800))
 			report, err := log.Verify(t.Context(), store)
 			require.NoError(t, err, "seed %d, round %d", seed, round)
-			require.Equal(t, round+1, report.Loads)
+			require.Greater(t, report.Lanes, last.Lanes)
 			last = report
 		}
 		t.Logf("%+v", last)

@@ -54,13 +54,16 @@ type placed struct {
 	Entry whole
 }
 
+// delivery is an event with its payload as JSON.
+type delivery struct {
+	Tenant, Run, ID string
+	Type            events.Type
+	Payload         json.RawMessage
+}
+
 func (c *written) setEvents(recs []events.Record) {
 	for i := range recs {
-		d, err := deliveryOf(&recs[i])
-		if err != nil {
-			panic(err)
-		}
-		c.Events = append(c.Events, d)
+		c.Events = append(c.Events, delivery{recs[i].Tenant, recs[i].RunID, recs[i].ID, recs[i].Payload.EventType(), must(json.Marshal(recs[i].Payload))})
 		c.EventTime = append(c.EventTime, recs[i].Time)
 	}
 }

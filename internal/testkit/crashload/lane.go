@@ -75,8 +75,16 @@ type operation struct {
 	reads   *driver.Scope   // after it the lane notes what this scope holds
 }
 
+// must is for what the model cannot fail at.
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
 // next draws the next operation.
-func (l *lane) next() (operation, error) {
+func (l *lane) next() operation {
 	l.count++
 	at := epoch.Add(time.Duration(l.count) * time.Millisecond)
 	op := operation{Mutation: driver.Mutation{At: at}, counted: l.rng.IntN(4) == 0}
@@ -84,14 +92,8 @@ func (l *lane) next() (operation, error) {
 		s := l.scope(l.rng.IntN(2))
 		op.reads = &s
 	}
-	records, err := l.records()
-	if err != nil {
-		return op, err
-	}
-	documents, err := gather(l.model.Documents(context.Background(), driver.DocumentQuery{Tenant: l.tenant, EveryRef: true}))
-	if err != nil {
-		return op, err
-	}
+	records := l.records()
+	documents := must(gather(l.model.Documents(context.Background(), driver.DocumentQuery{Tenant: l.tenant, EveryRef: true})))
 	switch l.rng.IntN(10) {
 	case 0:
 		op.plain, op.counted = true, false
@@ -112,15 +114,15 @@ func (l *lane) next() (operation, error) {
 		l.swap(&op, documents, records, driver.Machinery, driver.Content, driver.HostText)
 		l.announce(&op, l.rng.IntN(3) == 0)
 	}
-	return op, nil
+	return op
 }
 
 // records are those of the model, shuffled.
-func (l *lane) records() ([]driver.Record, error) {
-	records, err := gather(l.model.History(context.Background(), l.tenant, driver.HistoryQuery{}))
+func (l *lane) records() []driver.Record {
+	records := must(gather(l.model.History(context.Background(), l.tenant, driver.HistoryQuery{})))
 	slices.SortFunc(records, func(a, b driver.Record) int { return strings.Compare(a.Entry.ID, b.Entry.ID) })
 	l.rng.Shuffle(len(records), func(i, j int) { records[i], records[j] = records[j], records[i] })
-	return records, err
+	return records
 }
 
 func (l *lane) put(op *operation, n int) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,18 +29,12 @@ const writers = 8
 func (l *Log) Load(ctx context.Context, store Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if err := l.add(outcome{Opens: true}); err != nil {
-		return err
-	}
 	w := &load{Log: l, store: store}
 	w.begun.Store(l.lanes)
 	var wg sync.WaitGroup
-	failed := make([]error, writers+1)
-	for i := range failed {
-		step := w.lane
-		if i == writers {
-			step = w.relay
-		}
+	steps := append(slices.Repeat([]func(context.Context) error{w.lane}, writers), w.relay)
+	failed := make([]error, len(steps))
+	for i, step := range steps {
 		wg.Go(func() {
 			for ctx.Err() == nil && failed[i] == nil {
 				failed[i] = step(ctx)
@@ -77,10 +72,7 @@ func (w *load) lane(ctx context.Context) error {
 		return err
 	}
 	for l.count < laneLength {
-		op, err := l.next()
-		if err != nil {
-			return err
-		}
+		op := l.next()
 		out, known := w.perform(ctx, l, op)
 		if !known {
 			return nil
@@ -143,7 +135,11 @@ func (l *Log) drain(ctx context.Context, store Store, tenant, run string) error 
 	if err != nil || len(recs) == 0 {
 		return nil
 	}
-	if err := l.deliver(recs); err != nil {
+	taken := make([]outcome, len(recs))
+	for i := range recs {
+		taken[i].Event = eventLine(&recs[i])
+	}
+	if err := l.add(taken...); err != nil {
 		return err
 	}
 	_ = store.Delivered(ctx, recs)

@@ -20,19 +20,16 @@ type Log struct {
 	lanes       int64 // that were begun
 	comparisons int   // of a store that is found broken
 
-	mu    sync.Mutex
-	f     *os.File
-	count int             // of lines
-	grown func(count int) // called after each append; nil outside of tests
+	mu sync.Mutex
+	f  *os.File
 }
 
 const logFile = "load.jsonl"
 
 // outcome is a line of the log, after the store has answered. The first one has the seed.
 type outcome struct {
-	Seed  uint64 `json:"seed,omitempty"`
-	Opens bool   `json:"opens,omitempty"` // a load begins
-	Lane  int64  `json:"lane,omitempty"`
+	Seed uint64 `json:"seed,omitempty"`
+	Lane int64  `json:"lane,omitempty"`
 	// Begins is that of a lane, before its first operation. Of an operation a line says what
 	// the store made of it, or that it refused it.
 	Begins  bool    `json:"begins,omitempty"`
@@ -43,8 +40,8 @@ type outcome struct {
 	Reading *reading `json:"reading,omitempty"`
 	// Kept is what a comparison has found of the kept events of a run.
 	Kept *keptSoFar `json:"kept,omitempty"`
-	// Event was delivered.
-	Event *delivery `json:"event,omitempty"`
+	// Event is the line of one that was delivered.
+	Event string `json:"event,omitempty"`
 }
 
 type keptSoFar struct {
@@ -57,14 +54,6 @@ type reading struct {
 	driver.Scope
 	driver.Version
 	IDs []string
-}
-
-type delivery struct {
-	Tenant  string          `json:"tenant"`
-	Run     string          `json:"run"`
-	ID      string          `json:"id"`
-	Type    events.Type     `json:"type"`
-	Payload json.RawMessage `json:"payload"`
 }
 
 // Open opens the log in a directory, or makes one there. The seed decides what the loads
@@ -108,7 +97,6 @@ func (l *Log) read() (all []outcome, err error) {
 		}
 		all = append(all, out)
 	}
-	l.count = len(all)
 	return all, l.f.Truncate(int64(len(content)))
 }
 
@@ -123,30 +111,12 @@ func (l *Log) add(lines ...outcome) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if _, err := l.f.Write(text.Bytes()); err != nil {
-		return err
-	}
-	l.count += len(lines)
-	if l.grown != nil {
-		l.grown(l.count)
-	}
-	return nil
+	_, err := l.f.Write(text.Bytes())
+	return err
 }
 
-// deliver writes events down.
-func (l *Log) deliver(recs []events.Record) error {
-	taken := make([]outcome, len(recs))
-	for i := range recs {
-		d, err := deliveryOf(&recs[i])
-		if err != nil {
-			return err
-		}
-		taken[i] = outcome{Event: &d}
-	}
-	return l.add(taken...)
-}
-
-func deliveryOf(r *events.Record) (delivery, error) {
-	payload, err := json.Marshal(r.Payload)
-	return delivery{r.Tenant, r.RunID, r.ID, r.Payload.EventType(), payload}, err
+// eventLine tells what an event is, without what it says.
+func eventLine(r *events.Record) string {
+	payload := must(json.Marshal(r.Payload))
+	return fmt.Sprintf("the event %s of %s of %s: %s %s", r.ID, r.RunID, r.Tenant, r.Payload.EventType(), sum(string(payload)))
 }

@@ -16,8 +16,8 @@ import (
 // EnvDir tells a process that it is the child of a [Rounds], and where its log is.
 const EnvDir = "AGENTMEMORY_CRASHLOAD_DIR"
 
-// Opener opens the store that is put under load, over the same data each time. Shut, if it is
-// not nil, closes what was opened.
+// Opener opens the store that is put under load, over the same data each time. Shut
+// closes what was opened.
 type Opener func(ctx context.Context) (store Store, shut func() error, err error)
 
 // Rounds kill a load over and over, on the same data, and verify after each time.
@@ -46,23 +46,17 @@ func (r Rounds) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := log.Close(); err != nil {
-		return err
-	}
+	err = log.Close()
 	rng := rand.New(rand.NewPCG(r.Seed, 0))
-	for round := range r.N {
-		if err := r.round(ctx, round, rng); err != nil {
-			return fmt.Errorf("round %d: %w", round+1, err)
+	for round := 0; round < r.N && err == nil; round++ {
+		if err = r.round(ctx, round, rng); err == nil {
+			err = r.verify(ctx, round)
 		}
-		report, err := r.verify(ctx)
 		if err != nil {
-			return fmt.Errorf("round %d: %w", round+1, err)
-		}
-		if r.Seen != nil {
-			r.Seen(round, report)
+			err = fmt.Errorf("round %d: %w", round+1, err)
 		}
 	}
-	return nil
+	return err
 }
 
 // round is one life of a child, which is this binary, started again.
@@ -100,12 +94,14 @@ func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 	return r.grow(ctx, rng, ended)
 }
 
-func (r Rounds) verify(ctx context.Context) (report Report, err error) {
-	err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store Store) (err error) {
-		report, err = log.Verify(ctx, store)
+func (r Rounds) verify(ctx context.Context, round int) error {
+	return with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store Store) error {
+		report, err := log.Verify(ctx, store)
+		if err == nil && r.Seen != nil {
+			r.Seen(round, report)
+		}
 		return err
 	})
-	return report, err
 }
 
 // with opens the log of a directory and the store for as long as something is done.
@@ -116,10 +112,7 @@ func with(ctx context.Context, dir string, seed uint64, open Opener, do func(*Lo
 	}
 	store, shut, err := open(ctx)
 	if err == nil {
-		err = do(log, store)
-		if shut != nil {
-			err = errors.Join(err, shut())
-		}
+		err = errors.Join(do(log, store), shut())
 	}
 	return errors.Join(err, log.Close())
 }

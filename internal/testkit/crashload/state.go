@@ -115,27 +115,14 @@ func (s *state) keep(ctx context.Context, store events.Reader, tenant, run strin
 func operationOf(id string) string { return id[:max(0, strings.LastIndexByte(id, '_'))] }
 
 // state is what the operations of the lane have come to, its events included.
-func (l *lane) state(ctx context.Context) (*state, error) {
-	s, err := stateOf(ctx, l.model, l.tenant)
-	if err != nil {
-		return nil, err
-	}
-	for rec, err := range l.model.Undelivered(ctx, "", "") {
-		if err != nil {
-			return nil, err
-		}
-		d, err := deliveryOf(&rec)
-		if err != nil {
-			return nil, err
-		}
-		s.add(d.ID, "%s", d.line())
+func (l *lane) state() *state {
+	ctx := context.Background()
+	s := must(stateOf(ctx, l.model, l.tenant))
+	for _, rec := range must(gather(l.model.Undelivered(ctx, "", ""))) {
+		s.add(rec.ID, "%s", eventLine(&rec))
 	}
 	slices.Sort(s.lines[l.name()])
-	return s, nil
-}
-
-func (d *delivery) line() string {
-	return fmt.Sprintf("the event %s of %s of %s: %s %s", d.ID, d.Run, d.Tenant, d.Type, sum(string(d.Payload)))
+	return s
 }
 
 // sum is a digest of what an entry, a document or an event says, and of what else it has.

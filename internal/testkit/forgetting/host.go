@@ -2,6 +2,7 @@ package forgetting
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -66,13 +67,11 @@ type Host struct {
 	Bank         *memory.Bank
 	consolidator *consolidate.Consolidator
 	distiller    *distill.Runner
-	name         string // of its passes
-	passes       int
 }
 
-// New returns a host over a store. Its name begins the ids of its passes.
-func New(name string, st driver.Adapter, sink events.Sink) (*Host, error) {
-	h := &Host{name: name}
+// New returns a host over a store.
+func New(st driver.Adapter, sink events.Sink) (*Host, error) {
+	h := &Host{}
 	var errs [3]error
 	h.Bank, errs[0] = memory.New(st, memory.Config{Sink: sink, WriteEvents: true})
 	h.consolidator, errs[1] = consolidate.New(consolidate.Config{Merger: model{}})
@@ -80,14 +79,8 @@ func New(name string, st driver.Adapter, sink events.Sink) (*Host, error) {
 	return h, errors.Join(errs[:]...)
 }
 
-func noSecrets(context.Context, string) (memory.Redactor, error) {
-	return redact.New(redact.Config{}), nil
-}
-
 func (h *Host) job() (*memory.Job, error) {
-	h.passes++
-	secrets, _ := noSecrets(context.Background(), "")
-	return h.Bank.Background(memory.JobConfig{ID: fmt.Sprintf("%s-%d", h.name, h.passes), Tenant: Home.Tenant, Redactor: secrets})
+	return h.Bank.Background(memory.JobConfig{ID: rand.Text(), Tenant: Home.Tenant, Redactor: redact.New(redact.Config{})})
 }
 
 // Tell has the store hold everything that it can about a subject. The commitment that is armed
@@ -138,7 +131,9 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	}
 
 	plain := put(Home.Ref, "plain", "wants to be called every day at 09:00.", "every:24h")
-	engine, err := commitment.New(h.Bank, commitment.Config{Redactor: noSecrets})
+	engine, err := commitment.New(h.Bank, commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) {
+		return redact.New(redact.Config{}), nil
+	}})
 	require.NoError(t, err)
 	armed, err := engine.Infer(ctx, job(), Home.Ref)
 	require.NoError(t, err)

@@ -75,11 +75,9 @@ var mutantNumber, _ = mutantconv.Atoi(mutantos.Getenv("MUTANT"))
 var mutantHint = mutantregexp.MustCompile("(?i) INDEXED BY [a-z_]+")
 
 // mutantText is a text, or a broken form of it if the number of that is chosen.
-func mutantText(text string, broken ...any) string {
-	for i := 0; i < len(broken); i += 2 {
-		if broken[i] == mutantNumber {
-			text = broken[i+1].(string)
-		}
+func mutantText(text string, broken map[int]string) string {
+	if chosen, ok := broken[mutantNumber]; ok {
+		text = chosen
 	}
 	if mutantNumber > 0 {
 		text = mutantHint.ReplaceAllString(text, "")

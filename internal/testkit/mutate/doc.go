@@ -4,9 +4,9 @@
 //	go run -C internal/testkit ./mutate -short            # the in-memory store, half an hour of two processors
 //	go run -C internal/testkit ./mutate -short -every 12 -seed 1  # the same of one mutant in twelve, drawn by a seed
 //	go run -C internal/testkit ./mutate -only survivors   # the whole kit on what a run with -short has printed
-//	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt . .
+//	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt . '*.go'
 //
-// The arguments are directories of packages, or files, that are broken, behind the
+// The arguments are patterns of the files that are broken, behind the
 // directory of the test that is run. Without arguments it is the in-memory store, the
 // rules of package driver that it goes by, and the kit's own test of it. A file that an
 // option names, and the directory of -C, are relative to internal/testkit.
@@ -41,7 +41,6 @@
 //
 // All mutants are compiled into one test binary, and the variable MUTANT of the
 // environment chooses one. A mutant that does not compile is dropped. One that panics,
-// hangs or ends its process is found, as one is on which a case fails. The cases that found
-// others of the same function are run first, and then the rest. What came of each is added
+// hangs or ends its process is found, as one is on which a case fails. What came of each is added
 // to the file that -log names, so that a run that was ended goes on where it was.
 package main

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,6 @@ import (
 type options struct {
 	dir, test, run        string
 	short, sql, all, list bool
-	parallel              int
 	limit                 time.Duration
 	every                 uint
 	seed                  uint64 // of the draw
@@ -30,7 +28,6 @@ type options struct {
 	mutants []*mutant
 	named   map[string]int  // mutants, by name
 	dropped map[string]bool // the names of those that do not compile
-	finders finders
 }
 
 func main() {
@@ -40,7 +37,6 @@ func main() {
 	flag.BoolVar(&o.short, "short", false, "run the kit with -short")
 	flag.BoolVar(&o.sql, "sql", false, "break the SQL text in string literals, and nothing else")
 	flag.BoolVar(&o.all, "all", false, "do not stop at the first failing case, so that the log has all that find a mutant")
-	flag.IntVar(&o.parallel, "parallel", runtime.NumCPU(), "processes at a time")
 	flag.DurationVar(&o.limit, "limit", 0, "time of a processor for one mutant, which counts as found when it is over; 0 is six times that of the sound store")
 	flag.UintVar(&o.every, "every", 1, "run about one mutant in so many, drawn by -seed, which gives a figure in less time")
 	flag.Uint64Var(&o.seed, "seed", 1, "choose which mutants -every draws")
@@ -51,7 +47,7 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 
-	targets := []string{"memory/inmem", "memory/driver/plan.go", "memory/driver/purgeable.go", "memory/driver/journal.go", "memory/driver/quota.go", "memory/driver/validate.go",
+	targets := []string{"memory/inmem/*.go", "memory/driver/plan.go", "memory/driver/purgeable.go", "memory/driver/journal.go", "memory/driver/quota.go", "memory/driver/validate.go",
 		"memory/driver/limits.go", "memory/driver/entry.go", "memory/driver/mutation.go",
 		"memory/driver/document.go", "memory/driver/transactor.go"}
 	o.test = "./adaptertest"
@@ -89,7 +85,12 @@ func (o *options) mutate(targets []string) (err error) {
 		return err
 	}
 	for _, target := range targets {
-		o.files = append(o.files, o.filesOf(target)...)
+		files, _ := filepath.Glob(filepath.Join(o.dir, target))
+		for _, file := range files {
+			if !strings.HasSuffix(file, "_test.go") {
+				o.files = append(o.files, strings.TrimPrefix(file, o.dir+string(filepath.Separator)))
+			}
+		}
 	}
 	if err := o.build(); err != nil {
 		return err
@@ -118,19 +119,6 @@ func (o *options) mutate(targets []string) (err error) {
 			100*float64(len(chosen)-survivors)/float64(max(1, len(chosen))))
 	}
 	return nil
-}
-
-// filesOf returns the files of a target, a file or the directory of a package, as paths from the
-// module's directory.
-func (o *options) filesOf(target string) []string {
-	files, _ := filepath.Glob(filepath.Join(o.dir, target, "*.go"))
-	for i, file := range files {
-		files[i] = filepath.Join(target, filepath.Base(file))
-	}
-	if len(files) == 0 {
-		files = []string{target}
-	}
-	return slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
 // wants reports whether a mutant is run: it is listed if there is a list, is not excused, and is

@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +33,7 @@ func (o *options) runAll(mutants []*mutant) error {
 	known := lines(o.log)
 	limit := o.limit
 	o.limit = cmp.Or(limit, time.Hour)
-	sound, took := o.runOne(0, o.run)
+	sound, took := o.runOne(0)
 	if sound != survived {
 		return fmt.Errorf("the kit fails without a mutant: %s", sound)
 	}
@@ -42,15 +42,14 @@ func (o *options) runAll(mutants []*mutant) error {
 
 	queue := make(chan *mutant)
 	var wait sync.WaitGroup
-	for range o.parallel {
+	for range runtime.NumCPU() {
 		wait.Go(func() {
 			for m := range queue {
 				var told bool
 				if m.result, told = known[m.name]; !told {
-					m.result = o.runSoon(m)
+					m.result, _ = o.runOne(m.number)
 					fmt.Fprintf(kept, "%s\t%s\n", m.name, m.result) // in one write
 				}
-				o.finders.add(m)
 				if m.result == survived || m.result == killed {
 					log.Printf("%s: %s", m.result, m.name)
 				}
@@ -67,70 +66,16 @@ func (o *options) runAll(mutants []*mutant) error {
 	return nil
 }
 
-// finders are the cases that have found mutants of a function, those that did last first. Those
-// of the function "" are of all.
-type finders struct {
-	lock  sync.Mutex
-	cases map[string][]string
-}
-
-func functionsOf(m *mutant) []string {
-	where, _, _ := strings.Cut(m.name, ": ")
-	return []string{where, ""}
-}
-
-func (f *finders) add(m *mutant) {
-	found, _, _ := strings.Cut(m.result, ", ")
-	if !strings.Contains(found, "/") { // it is no case
-		return
-	}
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	if f.cases == nil {
-		f.cases = map[string][]string{}
-	}
-	for _, function := range functionsOf(m) {
-		others := slices.DeleteFunc(f.cases[function], func(name string) bool { return name == found })
-		f.cases[function] = slices.Insert(others, 0, found)
-	}
-}
-
-// likely returns a pattern of a few cases that may find a mutant; it is empty if none is known.
-func (f *finders) likely(m *mutant) string {
-	f.lock.Lock()
-	defer f.lock.Unlock()
-	var patterns []string
-	for _, function := range functionsOf(m) {
-		cases := f.cases[function]
-		for _, name := range cases[:min(4, len(cases))] {
-			patterns = append(patterns, "^"+strings.ReplaceAll(name, "/", "$/^")+"$")
-		}
-	}
-	return strings.Join(patterns, "|")
-}
-
-// runSoon runs the likely cases on a mutant, and then all: the few find most at a fraction
-// of the cost.
-func (o *options) runSoon(m *mutant) string {
-	if few := o.finders.likely(m); few != "" && !o.all {
-		if result, _ := o.runOne(m.number, few); result != survived {
-			return result
-		}
-	}
-	result, _ := o.runOne(m.number, o.run)
-	return result
-}
-
 var failedCase = regexp.MustCompile(`(?m)^ {8}--- FAIL: (\S+)`)
 
-// runOne runs cases on a mutant and returns what became of it, and the time of a processor.
-func (o *options) runOne(number int, run string) (string, time.Duration) {
+// runOne runs the kit on a mutant and returns what became of it, and the time of a processor.
+func (o *options) runOne(number int) (string, time.Duration) {
 	// One that works for ever runs into the limit of the processor's time, which does not
 	// depend on what else the machine does, and one that waits for ever into that of the clock.
 	ctx, cancel := context.WithTimeout(context.Background(), 5*o.limit+time.Minute)
 	defer cancel()
 	seconds := strconv.Itoa(int(o.limit.Seconds()) + 1)
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -t "$0"; exec "$@"`, seconds, filepath.Join(o.work, "kit"), "-test.run="+run,
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -t "$0"; exec "$@"`, seconds, filepath.Join(o.work, "kit"), "-test.run="+o.run,
 		"-test.timeout=0", fmt.Sprint("-test.failfast=", !o.all), fmt.Sprint("-test.short=", o.short))
 	cmd.Dir = filepath.Join(o.dir, o.test)
 	cmd.Env = append(os.Environ(), "MUTANT="+strconv.Itoa(number), "AGENTMEMORY_WHOLE=1", "GOMEMLIMIT=2GiB", "GOTRACEBACK=none")

@@ -40,14 +40,14 @@ func (s *source) breakSQL(file *ast.File) {
 // breakText lets a text be chosen from its broken forms and itself.
 func (s *source) breakText(lit *ast.BasicLit, where string) {
 	whole, _ := strconv.Unquote(lit.Value)
-	call := ""
+	forms := ""
 	for _, broken := range brokenSQL(whole) {
 		if m, built := s.mutant(where, changedPart(whole, broken), changedPart(broken, whole)); built {
-			call += fmt.Sprintf(", %d, %q", m.number, broken)
+			forms += fmt.Sprintf("%d: %q, ", m.number, broken)
 		}
 	}
-	if call != "" || strings.Contains(whole, "INDEXED BY") {
-		s.splice(lit.Pos(), lit.End(), "mutantText("+lit.Value+call+")")
+	if forms != "" || strings.Contains(whole, "INDEXED BY") {
+		s.splice(lit.Pos(), lit.End(), "mutantText("+lit.Value+", map[int]string{"+forms+"})")
 	}
 }
 

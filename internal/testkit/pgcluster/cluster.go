@@ -46,7 +46,7 @@ type Cluster struct {
 // Without binaries for it the error is [ErrNoServer]. ctx bounds the start only. Settings
 // of the server, such as "shared_buffers=1GB", take the place of those for tests.
 func Start(ctx context.Context, settings ...string) (*Cluster, error) {
-	bin, err := binaries(ctx, debianBinaries)
+	bin, err := binaries(debianBinaries)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // The environment of a test decides which server it gets.
@@ -35,14 +34,11 @@ func ForTests(ctx context.Context) (*Cluster, error) {
 }
 
 // binaries is a directory that holds both initdb and postgres, not as links.
-func binaries(ctx context.Context, debian string) (string, error) {
+func binaries(debian string) (string, error) {
 	dirs, _ := filepath.Glob(filepath.Join(debian, "*", "bin")) // of all versions
 	slices.Reverse(dirs)
 	if path, err := exec.LookPath("postgres"); err == nil {
 		dirs = slices.Insert(dirs, 0, filepath.Dir(path))
-	}
-	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
-		dirs = append(dirs, strings.TrimSpace(string(out)))
 	}
 	for _, dir := range dirs {
 		_, err1 := exec.LookPath(filepath.Join(dir, "initdb"))
