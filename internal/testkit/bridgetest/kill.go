@@ -20,9 +20,7 @@ import (
 const (
 	killedFile = "AGENTMEMORY_BRIDGETEST_FILE"
 	killedFrom = "AGENTMEMORY_BRIDGETEST_FROM"
-)
 
-const (
 	perSession = 3 // facts
 	kills      = 3
 )
@@ -31,7 +29,11 @@ const (
 // writing anything twice.
 func killsLoseNothing(t *testing.T, _ *Host, b Bridge) {
 	if file := os.Getenv(killedFile); file != "" {
-		writeUntilKilled(t, b, file, os.Getenv(killedFrom))
+		n, err := strconv.Atoi(os.Getenv(killedFrom))
+		require.NoError(t, err)
+		for h := NewHost(t, b.Store(t, file)); !t.Failed(); n++ {
+			session(t, b, h, n, func(text string) { fmt.Println(text) })
+		}
 		return
 	}
 	seed := rand.Uint64()
@@ -69,14 +71,6 @@ func session(t *testing.T, b Bridge, h *Host, n int, said func(string)) {
 	for k := range perSession {
 		s.Remember(Fact{Text: factOf(n, k)})
 		said(factOf(n, k))
-	}
-}
-
-func writeUntilKilled(t *testing.T, b Bridge, file, from string) {
-	n, err := strconv.Atoi(from)
-	require.NoError(t, err)
-	for h := NewHost(t, b.Store(t, file)); !t.Failed(); n++ {
-		session(t, b, h, n, func(text string) { fmt.Println(text) })
 	}
 }
 

@@ -64,7 +64,6 @@ func TestVerify_SoundStore(t *testing.T) {
 			last = report
 		}
 		t.Logf("%+v", last)
-		last.Doubles++ // of which there need not be one
 		for i := range reflect.TypeFor[Report]().NumField() {
 			require.False(t, reflect.ValueOf(last).Field(i).IsZero(), "%+v", last)
 		}

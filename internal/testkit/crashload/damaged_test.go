@@ -48,14 +48,14 @@ func TestOpen_Reopened(t *testing.T) {
 	log, err := Open(dir, 4)
 	require.NoError(t, err)
 	loadFor(t, log, store, 50)
-	lanes := log.lanes
+	lanes := log.lanes.Load()
 	require.NoError(t, log.Close())
 
 	log, err = Open(dir, 5)
 	require.NoError(t, err)
 	defer log.Close()
 	require.Equal(t, uint64(4), log.seed)
-	require.Equal(t, lanes, log.lanes)
+	require.Equal(t, lanes, log.lanes.Load())
 	loadFor(t, log, store, 50)
 	report, err := log.Verify(t.Context(), store)
 	require.NoError(t, err)

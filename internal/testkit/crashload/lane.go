@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,9 +24,9 @@ type lane struct {
 	number int64
 	tenant string
 	rng    *rand.Rand
-	model  *inmem.Store // what the operations have made
-	count  int          // of operations
-	kept   []events.Record
+	model  *inmem.Store    // what the operations have made
+	count  int             // of operations
+	kept   []events.Record // by the last operation that kept some
 	// revs are the revisions that the store has given, by those of the model, and highest
 	// the highest one of each document.
 	revs    map[int64]int64
@@ -53,12 +54,9 @@ func newLane(seed uint64, number int64) *lane {
 func (l *lane) name() string { return fmt.Sprint(lanePrefix, l.number) }
 
 // laneOf is the name of the lane in a ref, key or id; empty if there is none.
-func laneOf(text string) string {
-	if !strings.HasPrefix(text, lanePrefix) {
-		return ""
-	}
-	return text[:len(lanePrefix)+strings.IndexFunc(text[len(lanePrefix):]+"/", func(r rune) bool { return r < '0' || r > '9' })]
-}
+func laneOf(text string) string { return laneName.FindString(text) }
+
+var laneName = regexp.MustCompile(`^` + lanePrefix + `\d+`)
 
 func (l *lane) scope(i int) driver.Scope {
 	return driver.Scope{Tenant: l.tenant, Ref: fmt.Sprint(l.name(), "/", i%2)}
@@ -71,7 +69,6 @@ type operation struct {
 	plain   bool            // by Put
 	deletes *driver.Located // by Delete; the mutation is nothing then
 	counted bool            // adds one to the count of the tenant
-	keeps   []events.Record // those of its events that no operation kept before
 	reads   *driver.Scope   // after it the lane notes what this scope holds
 }
 
@@ -86,11 +83,9 @@ func must[T any](x T, err error) T {
 // next draws the next operation.
 func (l *lane) next() operation {
 	l.count++
-	at := epoch.Add(time.Duration(l.count) * time.Millisecond)
-	op := operation{Mutation: driver.Mutation{At: at}, counted: l.rng.IntN(4) == 0}
+	op := operation{Mutation: driver.Mutation{At: epoch.Add(time.Duration(l.count) * time.Millisecond)}, counted: l.rng.IntN(4) == 0}
 	if l.rng.IntN(8) == 0 {
-		s := l.scope(l.rng.IntN(2))
-		op.reads = &s
+		op.reads = new(l.scope(l.rng.IntN(2)))
 	}
 	records := l.records()
 	documents := must(gather(l.model.Documents(context.Background(), driver.DocumentQuery{Tenant: l.tenant, EveryRef: true})))
@@ -235,9 +230,6 @@ func (l *lane) announce(op *operation, keep bool) {
 			rec.RunID, rec.Payload = l.name(), events.MemoryWritten{MemoryRef: l.scope(i).Ref, MemoryID: rec.ID}
 		}
 		op.Events = append(op.Events, rec)
-		if keep {
-			op.keeps = append(op.keeps, rec)
-		}
 	}
 }
 
@@ -268,7 +260,7 @@ func (l *lane) accept(op operation, out outcome) error {
 		return fmt.Errorf("it gave %d revisions for %d documents", len(out.Revs), len(op.Documents))
 	}
 	if op.Keep {
-		l.kept = op.keeps
+		l.kept = op.Events
 	}
 	for i, rev := range out.Revs {
 		x := &op.Documents[i]

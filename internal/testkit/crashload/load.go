@@ -6,7 +6,6 @@ import (
 	"iter"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -29,8 +28,7 @@ const writers = 8
 func (l *Log) Load(ctx context.Context, store Store) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	w := &load{Log: l, store: store}
-	w.begun.Store(l.lanes)
+	w := &load{l, store}
 	var wg sync.WaitGroup
 	steps := append(slices.Repeat([]func(context.Context) error{w.lane}, writers), w.relay)
 	failed := make([]error, len(steps))
@@ -44,14 +42,12 @@ func (l *Log) Load(ctx context.Context, store Store) error {
 		})
 	}
 	wg.Wait()
-	l.lanes = w.begun.Load()
 	return errors.Join(failed...)
 }
 
 type load struct {
 	*Log
 	store Store
-	begun atomic.Int64
 }
 
 // breath is what the load waits after an error, and between two steps, so that each of its
@@ -67,15 +63,19 @@ func pause(ctx context.Context, d time.Duration) {
 
 // lane has the store perform a new lane, up to an outcome that is not known.
 func (w *load) lane(ctx context.Context) error {
-	l := newLane(w.seed, w.begun.Add(1))
+	l := newLane(w.seed, w.lanes.Add(1))
 	if err := w.add(outcome{Lane: l.number, Begins: true}); err != nil {
 		return err
 	}
 	for l.count < laneLength {
 		op := l.next()
-		out, known := w.perform(ctx, l, op)
-		if !known {
+		hit, revs, err := l.perform(ctx, w.store, op, l.ours(op))
+		out := outcome{Lane: l.number, Refused: errors.Is(err, driver.ErrConflict)}
+		if err != nil && !out.Refused {
 			return nil
+		}
+		if err == nil {
+			out.Hit, out.Revs = hit, revs
 		}
 		if err := w.add(out); err != nil {
 			return err
@@ -89,16 +89,6 @@ func (w *load) lane(ctx context.Context) error {
 		pause(ctx, breath)
 	}
 	return nil
-}
-
-// perform gives an operation to the store.
-func (w *load) perform(ctx context.Context, l *lane, op operation) (out outcome, known bool) {
-	hit, revs, err := l.perform(ctx, w.store, op, l.ours(op))
-	out = outcome{Lane: l.number, Refused: errors.Is(err, driver.ErrConflict)}
-	if err == nil {
-		out.Hit, out.Revs = hit, revs
-	}
-	return out, err == nil || out.Refused
 }
 
 // note writes down what a scope of the lane holds, at a version that others may have moved on from.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -17,8 +18,8 @@ import (
 // were delivered. One Log of a directory is open at a time.
 type Log struct {
 	seed        uint64
-	lanes       int64 // that were begun
-	comparisons int   // of a store that is found broken
+	lanes       atomic.Int64 // that were begun
+	comparisons int          // of a store that is found broken
 
 	mu sync.Mutex
 	f  *os.File
@@ -74,7 +75,7 @@ func Open(dir string, seed uint64) (*Log, error) {
 	}
 	l.seed = all[0].Seed
 	for _, out := range all {
-		l.lanes = max(l.lanes, out.Lane)
+		l.lanes.Store(max(l.lanes.Load(), out.Lane))
 	}
 	return l, nil
 }

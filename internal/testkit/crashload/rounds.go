@@ -50,7 +50,13 @@ func (r Rounds) Run(ctx context.Context) error {
 	rng := rand.New(rand.NewPCG(r.Seed, 0))
 	for round := 0; round < r.N && err == nil; round++ {
 		if err = r.round(ctx, round, rng); err == nil {
-			err = r.verify(ctx, round)
+			err = with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store Store) error {
+				report, err := log.Verify(ctx, store)
+				if err == nil && r.Seen != nil {
+					r.Seen(round, report)
+				}
+				return err
+			})
 		}
 		if err != nil {
 			err = fmt.Errorf("round %d: %w", round+1, err)
@@ -92,16 +98,6 @@ func (r Rounds) round(ctx context.Context, round int, rng *rand.Rand) error {
 		return err
 	}
 	return r.grow(ctx, rng, ended)
-}
-
-func (r Rounds) verify(ctx context.Context, round int) error {
-	return with(ctx, r.Dir, r.Seed, r.Open, func(log *Log, store Store) error {
-		report, err := log.Verify(ctx, store)
-		if err == nil && r.Seen != nil {
-			r.Seen(round, report)
-		}
-		return err
-	})
 }
 
 // with opens the log of a directory and the store for as long as something is done.

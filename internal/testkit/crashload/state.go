@@ -37,9 +37,6 @@ func (s *state) add(of, format string, args ...any) {
 	s.lines[laneOf(of)] = append(s.lines[laneOf(of)], fmt.Sprintf(format, args...))
 }
 
-// farAhead is behind all that is due.
-var farAhead = epoch.Add(1000 * 24 * time.Hour)
-
 // stateOf reads all of a tenant, but for the events that wait or were delivered.
 func stateOf(ctx context.Context, store Store, tenant string) (*state, error) {
 	s := newState()
@@ -69,7 +66,7 @@ func stateOf(ctx context.Context, store Store, tenant string) (*state, error) {
 	for name, n := range counts {
 		s.add(name, "%d operations were counted", n)
 	}
-	due, err := store.Due(ctx, documentKinds[driver.Machinery], farAhead, math.MaxInt32)
+	due, err := store.Due(ctx, documentKinds[driver.Machinery], epoch.Add(1000*24*time.Hour), math.MaxInt32)
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +83,9 @@ func stateOf(ctx context.Context, store Store, tenant string) (*state, error) {
 	return s, nil
 }
 
-// keep reads the kept events of a run, each with its number in the lane, and with the one that
-// was kept before it in the same operation.
+// keep reads the kept events of a run, each with its place in the lane and in its operation.
 func (s *state) keep(ctx context.Context, store events.Reader, tenant, run string) error {
-	numbers, before := map[string]int{}, ""
+	numbers, operation, first := map[string]int{}, "", int64(0)
 	for at := int64(0); ; {
 		page, err := store.Read(ctx, tenant, run, at, 0)
 		if err != nil || len(page) == 0 {
@@ -98,14 +94,12 @@ func (s *state) keep(ctx context.Context, store events.Reader, tenant, run strin
 		for _, ev := range page {
 			of := laneOf(ev.ID)
 			numbers[of]++
-			behind := before
-			if operationOf(before) != operationOf(ev.ID) {
-				behind = ""
+			if operationOf(ev.ID) != operation {
+				operation, first = operationOf(ev.ID), at
 			}
-			s.add(ev.ID, "the kept event %s of %s: %d. of its lane, behind %q, %s, sequence off by %d", ev.ID, run, numbers[of], behind,
-				ev.Payload.EventType(), ev.Sequence-at)
+			s.add(ev.ID, "the kept event %s of %s: %d. of its lane, %d behind the first of its operation, %s, sequence off by %d", ev.ID, run,
+				numbers[of], at-first, ev.Payload.EventType(), ev.Sequence-at)
 			s.kept[run] = append(s.kept[run], ev.ID)
-			before = ev.ID
 			at++
 		}
 	}

@@ -79,27 +79,28 @@ func New(st driver.Adapter, sink events.Sink) (*Host, error) {
 	return h, errors.Join(errs[:]...)
 }
 
-func (h *Host) job() (*memory.Job, error) {
-	return h.Bank.Background(memory.JobConfig{ID: rand.Text(), Tenant: Home.Tenant, Redactor: redact.New(redact.Config{})})
+func (h *Host) job(t *testing.T) *memory.Job {
+	j, err := h.Bank.Background(jobConfig())
+	require.NoError(t, err)
+	return j
+}
+
+func jobConfig() memory.JobConfig {
+	return memory.JobConfig{ID: rand.Text(), Tenant: Home.Tenant, Redactor: redact.New(redact.Config{})}
 }
 
 // Tell has the store hold everything that it can about a subject. The commitment that is armed
 // names its entry and holds no word of it.
 func (h *Host) Tell(t *testing.T, w Words) {
 	ctx := t.Context()
-	job := func() *memory.Job {
-		j, err := h.job()
-		require.NoError(t, err)
-		return j
-	}
 	put := func(ref, role, text string, tags ...string) string {
 		d := memory.Draft{Content: w[role] + " " + text, Tags: append(tags, w["tag"]), Subjects: []string{w["label"]}}
-		e, err := job().Put(ctx, ref, d)
+		e, err := h.job(t).Put(ctx, ref, d)
 		require.NoError(t, err)
 		return e.ID
 	}
 	consolidated := func(derived, superseded int) string {
-		j := job()
+		j := h.job(t)
 		done, err := h.consolidator.Run(ctx, j, Home.Ref, consolidate.Options{Tag: w["tag"]})
 		require.NoError(t, err)
 		require.True(t, done.Derived == derived && done.Superseded == superseded, "the pass came to %+v", done)
@@ -107,7 +108,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	}
 	put(Home.Ref, "restored", "says that the night shift of Kestrel starts at 22:00.")
 	put(Home.Ref, "restored", "says that Kestrel's night shift starts at 22:00.")
-	restored, err := h.consolidator.Undo(ctx, job(), Home.Ref, consolidated(1, 0))
+	restored, err := h.consolidator.Undo(ctx, h.job(t), Home.Ref, consolidated(1, 0))
 	require.NoError(t, err)
 	require.True(t, restored == 2, "%d were restored", restored)
 
@@ -115,7 +116,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	put(Home.Ref, "merged", "says that Kestrel's cargo shift starts at 21:00.")
 	put(Home.Ref, "superseded", "is on the Starter plan.", "slot:"+w["tag"])
 	put(Home.Ref, "superseded", "is on the Team plan.", "slot:"+w["tag"])
-	deleted, err := job().Delete(ctx, Home.Ref, put(Home.Ref, "deleted", "was a mistake."))
+	deleted, err := h.job(t).Delete(ctx, Home.Ref, put(Home.Ref, "deleted", "was a mistake."))
 	require.NoError(t, err)
 	require.True(t, deleted, "nothing was deleted")
 	consolidated(1, 1)
@@ -125,7 +126,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	}}
 	for i := range 2 { // the second one takes the archive of the first one in
 		put(Home.Ref, "distilled", fmt.Sprintf("called about invoice %d.", i), "log")
-		done, err := h.distiller.Distill(ctx, job(), Home.Ref, o)
+		done, err := h.distiller.Distill(ctx, h.job(t), Home.Ref, o)
 		require.NoError(t, err)
 		require.True(t, !done.Fallback && done.Sources == 1+i, "the distillation came to %+v", done)
 	}
@@ -135,7 +136,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 		return redact.New(redact.Config{}), nil
 	}})
 	require.NoError(t, err)
-	armed, err := engine.Infer(ctx, job(), Home.Ref)
+	armed, err := engine.Infer(ctx, h.job(t), Home.Ref)
 	require.NoError(t, err)
 	require.True(t, len(armed.Armed) == 1, "%d were armed", len(armed.Armed))
 	for ref, d := range map[string]driver.Document{
@@ -143,7 +144,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 		"":       {Class: driver.HostText, Kind: "file", Key: plain, Subjects: []string{w["label"]}, Value: []byte(w["file"])},
 	} {
 		d.Ref = ref
-		_, err = job().Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+		_, err = h.job(t).Rewrite(ctx, ref, memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
 			return []driver.DocumentSwap{{Document: d}}
 		}})
 		require.NoError(t, err)
@@ -152,7 +153,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 	// A fact that is known from elsewhere too becomes one with what was told of it here. A
 	// pass does not do that, since the two are of different subjects.
 	shared := w["shared"] + " says that the lunch break of Kestrel starts at 12:00."
-	j := job()
+	j := h.job(t)
 	told, err := j.Put(ctx, w.SharedRef(), memory.Draft{Content: shared, Subjects: []string{w["label"]}})
 	require.NoError(t, err)
 	known, err := j.Put(ctx, w.SharedRef(), memory.Draft{Content: w["shared"] + " says that Kestrel's lunch break starts at 12:00."})
@@ -167,8 +168,7 @@ func (h *Host) Tell(t *testing.T, w Words) {
 // TellLate puts two entries about each subject into a ref of its own, for a pass that will be
 // killed. Each begins with the word for it, so many times.
 func (h *Host) TellLate(t *testing.T, ref string, times int, all ...Words) {
-	j, err := h.job()
-	require.NoError(t, err)
+	j := h.job(t)
 	for _, w := range all {
 		for _, text := range []string{"says that the late shift of Kestrel starts at 14:00.", "says that Kestrel's late shift starts at 14:00."} {
 			_, err := j.Put(t.Context(), ref, memory.Draft{Content: strings.Repeat(w["killed"]+" ", times) + text,
@@ -180,7 +180,7 @@ func (h *Host) TellLate(t *testing.T, ref string, times int, all ...Words) {
 
 // Pass consolidates and distills a ref.
 func (h *Host) Pass(ctx context.Context, ref string) error {
-	j, err := h.job()
+	j, err := h.Bank.Background(jobConfig())
 	if err == nil {
 		_, err = h.consolidator.Run(ctx, j, ref, consolidate.Options{})
 	}

@@ -26,19 +26,17 @@ type mutant struct {
 // build makes one test binary of all mutants that compile.
 func (o *options) build() error {
 	for range 8 {
-		packages, err := o.generate()
-		if err != nil {
+		if err := o.generate(); err != nil {
 			return err
 		}
-		overlay := "-overlay=" + filepath.Join(o.work, "overlay.json")
-		out, err := o.tool(append([]string{"build", "-gcflags=-e", overlay}, packages...))
+		cmd := exec.Command("go", "test", "-c", "-gcflags=github.com/openwop/agentmemory/...=-e",
+			"-overlay", filepath.Join(o.work, "overlay.json"), "-o", filepath.Join(o.work, "kit"), o.test)
+		cmd.Dir = o.dir
+		out, err := cmd.CombinedOutput()
 		if err == nil {
-			if out, err = o.tool([]string{"test", "-c", overlay, "-o", filepath.Join(o.work, "kit"), o.test}); err != nil {
-				return fmt.Errorf("%w: %s", err, out)
-			}
 			return nil
 		}
-		wrong := compilerError.FindAllStringSubmatch(out, -1)
+		wrong := compilerError.FindAllStringSubmatch(string(out), -1)
 		if len(wrong) == 0 {
 			return fmt.Errorf("what does not compile is no mutant: %s", out)
 		}
@@ -48,13 +46,6 @@ func (o *options) build() error {
 		}
 	}
 	return errors.New("there is no end of mutants that do not compile")
-}
-
-func (o *options) tool(args []string) (string, error) {
-	cmd := exec.Command("go", args...)
-	cmd.Dir = o.dir
-	out, err := cmd.CombinedOutput()
-	return string(out), err
 }
 
 // compilerError is an error in a mutant, which says in a line directive that it is a file of its own.
@@ -86,8 +77,8 @@ func mutantText(text string, broken map[int]string) string {
 }
 `
 
-// generate writes the broken sources and an overlay that puts them in place, and returns their packages.
-func (o *options) generate() (packages []string, err error) {
+// generate writes the broken sources and an overlay that puts them in place.
+func (o *options) generate() (err error) {
 	o.mutants, o.named = nil, map[string]int{}
 	overlay := map[string]string{}
 	place := func(path, text string) {
@@ -98,11 +89,11 @@ func (o *options) generate() (packages []string, err error) {
 	for _, path := range o.files {
 		text, err := os.ReadFile(filepath.Join(o.dir, path))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s := &source{options: o, path: path, text: string(text), base: file.FileStart}
 		if o.sql {
@@ -112,10 +103,9 @@ func (o *options) generate() (packages []string, err error) {
 		}
 		place(path, s.out.String()+s.text[s.at:])
 		place(filepath.Join(filepath.Dir(path), "mutant_number.go"), fmt.Sprintf(chooser, file.Name))
-		packages = append(packages, "./"+filepath.Dir(path))
 	}
 	wire, _ := json.Marshal(map[string]any{"Replace": overlay})
-	return packages, errors.Join(err, os.WriteFile(filepath.Join(o.work, "overlay.json"), wire, 0o600))
+	return errors.Join(err, os.WriteFile(filepath.Join(o.work, "overlay.json"), wire, 0o600))
 }
 
 // source is a file that is broken.

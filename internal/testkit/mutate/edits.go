@@ -64,7 +64,7 @@ func (d *editor) add(from, to token.Pos, text string) {
 var otherOperators = map[token.Token][]string{
 	token.LSS: {"<=", ">="}, token.LEQ: {"<", ">"}, token.GTR: {">=", "<="}, token.GEQ: {">", "<"}, token.EQL: {"!="}, token.NEQ: {"=="},
 	token.LAND: {"||"}, token.LOR: {"&&"}, token.ADD: {"-"}, token.SUB: {"+"}, token.MUL: {"/"}, token.QUO: {"*"}, token.REM: {"*"},
-	token.AND: {"|"}, token.OR: {"&"}, token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="},
+	token.AND: {"|"}, token.OR: {"&"}, token.ADD_ASSIGN: {"-="}, token.SUB_ASSIGN: {"+="}, token.INC: {"--"}, token.DEC: {"++"},
 }
 
 // sameAsEqual is by how much the number on the right of a comparison of integers would be moved
@@ -77,9 +77,7 @@ var sameAsEqual = map[token.Token]int{token.LSS: 1, token.LEQ: -1, token.GTR: -1
 func (d *editor) breakGo(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		for _, other := range otherOperators[n.Op] {
-			d.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other)
-		}
+		d.operator(n.OpPos, n.Op)
 		if n.Op == token.LAND || n.Op == token.LOR {
 			d.put(n, d.textOf(n.X))
 			d.put(n, d.textOf(n.Y))
@@ -135,22 +133,18 @@ func (d *editor) breakGo(n ast.Node) bool {
 			d.put(n, other)
 		}
 	case *ast.IncDecStmt:
-		d.add(n.TokPos, n.End(), map[token.Token]string{token.INC: "--", token.DEC: "++"}[n.Tok])
+		d.operator(n.TokPos, n.Tok)
 		d.drop(n)
 	case *ast.AssignStmt:
 		if n.Tok != token.DEFINE {
-			for _, other := range otherOperators[n.Tok] {
-				d.add(n.TokPos, n.TokPos+token.Pos(len(n.Tok.String())), other)
-			}
+			d.operator(n.TokPos, n.Tok)
 			d.drop(n)
 		}
 	case *ast.ExprStmt:
 		if !strings.HasPrefix(d.textOf(n), "clear(") {
 			d.drop(n)
 		}
-	case *ast.DeferStmt:
-		d.drop(n)
-	case *ast.BranchStmt:
+	case *ast.DeferStmt, *ast.BranchStmt:
 		d.drop(n)
 	case *ast.CallExpr:
 		if name := d.textOf(n.Fun); name == "make" || name == "clear" {
@@ -173,6 +167,12 @@ func (d *editor) fails(r *ast.ReturnStmt) bool {
 	last := d.textOf(r.Results[len(r.Results)-1])
 	return strings.HasPrefix(last, "driver.Err") || last == "err" &&
 		slices.ContainsFunc(d.failed, func(b *ast.BlockStmt) bool { return b.Pos() < r.Pos() && r.End() < b.End() })
+}
+
+func (d *editor) operator(at token.Pos, op token.Token) {
+	for _, other := range otherOperators[op] {
+		d.add(at, at+token.Pos(len(op.String())), other)
+	}
 }
 
 func (d *editor) condition(x ast.Expr) {

@@ -11,7 +11,7 @@ import (
 )
 
 // breakSQL lets each text of SQL in a file, in functions and in constants, be chosen by
-// the number of the mutant. Constants of text become variables for it.
+// the number of the mutant. Constants of SQL become variables for it.
 func (s *source) breakSQL(file *ast.File) {
 	for _, decl := range file.Decls {
 		where := ""
@@ -19,7 +19,7 @@ func (s *source) breakSQL(file *ast.File) {
 		case *ast.FuncDecl:
 			where = decl.Name.Name
 		case *ast.GenDecl:
-			if decl.Tok == token.CONST && onlyTexts(decl) {
+			if decl.Tok == token.CONST && sqlText.MatchString(s.textOf(decl)) {
 				s.splice(decl.TokPos, decl.TokPos+token.Pos(len("const")), "var")
 			} else if decl.Tok != token.VAR {
 				continue
@@ -49,18 +49,6 @@ func (s *source) breakText(lit *ast.BasicLit, where string) {
 	if forms != "" || strings.Contains(whole, "INDEXED BY") {
 		s.splice(lit.Pos(), lit.End(), "mutantText("+lit.Value+", map[int]string{"+forms+"})")
 	}
-}
-
-// onlyTexts reports whether a declaration has texts, and no other literals.
-func onlyTexts(decl *ast.GenDecl) bool {
-	texts, others := false, false
-	ast.Inspect(decl, func(n ast.Node) bool {
-		if lit, ok := n.(*ast.BasicLit); ok {
-			texts, others = texts || lit.Kind == token.STRING, others || lit.Kind != token.STRING
-		}
-		return true
-	})
-	return texts && !others
 }
 
 // changedPart is what of a text differs from another, with some words around it.

@@ -50,10 +50,6 @@ func Start(ctx context.Context, settings ...string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, bin, settings...)
-}
-
-func start(ctx context.Context, bin string, settings ...string) (*Cluster, error) {
 	return newCluster(ctx, bin, func(c *Cluster) error {
 		for _, setting := range settings { // of those that are named twice the last one holds
 			c.serve = append(c.serve, "-c", setting)
@@ -67,7 +63,7 @@ func start(ctx context.Context, bin string, settings ...string) (*Cluster, error
 	})
 }
 
-// clusters are those that were not closed. The pipe of one that is garbage would be closed, and its
+// clusters are all of this process. The pipe of one that is garbage would be closed, and its
 // directory removed under a server that is still used.
 var clusters sync.Map
 
@@ -81,16 +77,9 @@ func newCluster(ctx context.Context, bin string, fill func(*Cluster) error) (*Cl
 	}
 	c.dir = strings.TrimSpace(string(dir))
 	c.dsn = fmt.Sprintf("host=%s port=%s user=%s dbname=postgres sslmode=disable", c.dir, port, databaseUser)
-	c.serve = []string{c.Program("postgres"), "-D", c.data(), "-k", c.dir, "-p", port}
-	for _, setting := range []string{
-		"listen_addresses=",
-		"fsync=on",
-		"shared_buffers=16MB",
-		"max_connections=200",
-		"dynamic_shared_memory_type=mmap", // files in the data directory, which goes
-	} {
-		c.serve = append(c.serve, "-c", setting)
-	}
+	c.serve = []string{c.Program("postgres"), "-D", c.data(), "-k", c.dir, "-p", port,
+		"-c", "listen_addresses=", "-c", "fsync=on", "-c", "shared_buffers=16MB", "-c", "max_connections=200",
+		"-c", "dynamic_shared_memory_type=mmap"} // files in the data directory, which goes
 	c.remover = c.command(context.Background(), "sh", "-c", `cd /
 read -r _
 for pid in "$0/data/postmaster.pid" "$0/pid"; do
@@ -231,7 +220,6 @@ func (c *Cluster) Close() error {
 	}
 	err := errors.Join(c.StopImmediate(), c.alive.Close(), c.remover.Wait())
 	c.remover = nil
-	clusters.Delete(c)
 	return err
 }
 

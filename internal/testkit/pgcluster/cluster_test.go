@@ -269,20 +269,20 @@ func TestStart_BrokenServers(t *testing.T) {
 	old := homes
 	t.Cleanup(func() { homes = old })
 	homes = script(t, "", "")
+	path := os.Getenv("PATH")
+	found := func(dir string) { t.Setenv("PATH", dir+":"+path) }
 	for _, c := range []struct{ initdb, postgres, want string }{
 		{"echo no space; exit 1", "", "no space"},
 		{"", "echo bad setting >&2; exit 1", "the server ended: bad setting"},
 	} {
-		_, err := start(t.Context(), script(t, c.initdb, c.postgres))
+		found(script(t, c.initdb, c.postgres))
+		_, err := Start(t.Context())
 		assert.ErrorContains(t, err, c.want)
 	}
-	_, err := start(t.Context(), filepath.Join(t.TempDir(), "nowhere"))
-	assert.Error(t, err)
-
 	ctx, cancel := context.WithCancel(t.Context())
-	dir := script(t, "", "exec sleep 1000")
+	found(script(t, "", "exec sleep 1000"))
 	time.AfterFunc(20*tick, cancel)
-	_, err = start(ctx, dir)
+	_, err := Start(ctx)
 	assert.ErrorIs(t, err, context.Canceled)
 
 	left, err := filepath.Glob(homes + "/agentmemory-pg-*")

@@ -35,8 +35,8 @@
 //     user can enter, and trusts who can. Its locale is C, its encoding UTF-8, and
 //     fsync is on, so that what survives a kill would have survived a power cut as
 //     far as the disk is honest.
-//   - It runs as the user of the test or, since PostgreSQL refuses root, as postgres or
-//     nobody if that is root.
+//   - It runs as the user of the test or, since PostgreSQL refuses root, as postgres
+//     if that is root.
 //   - Close leaves no process and no file behind. If the test process dies instead,
 //     its cluster stops and its directory goes.
 //   - Kill ends all processes of the server at once on Linux. Elsewhere its children notice

@@ -3,7 +3,6 @@
 package pgcluster
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -21,15 +20,14 @@ func separate(cmd *exec.Cmd) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	for _, name := range []string{"postgres", "nobody"} {
-		if u, err := user.Lookup(name); err == nil {
-			uid, _ := strconv.ParseUint(u.Uid, 10, 32)
-			gid, _ := strconv.ParseUint(u.Gid, 10, 32)
-			cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
-			return nil
-		}
+	u, err := user.Lookup("postgres")
+	if err != nil {
+		return fmt.Errorf("pgcluster: the server refuses to run as root: %w", err)
 	}
-	return errors.New("pgcluster: the server refuses to run as root, and there is neither a user postgres nor nobody")
+	uid, _ := strconv.ParseUint(u.Uid, 10, 32)
+	gid, _ := strconv.ParseUint(u.Gid, 10, 32)
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	return nil
 }
 
 // killAll kills the server and its children, which are in process groups of their own, and waits
