@@ -72,7 +72,7 @@ func TestAModelThatIsWeakDoesNotHurt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it needs many questions")
 	}
-	entries, questions := paraphrases(rand.New(rand.NewPCG(36, 3)), 400)
+	entries, questions := paraphrases(rand.New(rand.NewPCG(36, 3)), 300)
 	w := newWorld(t, inmem.New(), newRanker(recall.Config{}))
 	ids := make([]string, len(entries))
 	for i, text := range entries {

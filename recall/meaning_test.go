@@ -367,7 +367,7 @@ func TestS4_OtherScopesDoNotMoveMeaning(t *testing.T) {
 // S1, S2 and S5 over every way to ask: of live memory, a run, a token and a replay, by words,
 // by meaning and by both, with every option of a list, while memory and its vectors move.
 func TestS1S2S5_GeneratedReads(t *testing.T) {
-	seeds := uint64(12)
+	seeds := uint64(9)
 	if testing.Short() {
 		seeds = 4
 	}

@@ -249,7 +249,7 @@ func (w *world) step(r *rand.Rand, written []memory.Entry) []memory.Entry {
 // A process that has followed memory for long answers as one that has just begun, for live
 // memory, for open runs with writes of their own, and for tokens.
 func TestS2_WarmIsAsCold(t *testing.T) {
-	seeds := uint64(20)
+	seeds := uint64(15)
 	if testing.Short() {
 		seeds = 5
 	}

@@ -42,7 +42,7 @@ func anyWithin(texts, ids []string) bool {
 // TestR1_Clashes registers ids and values that often occur in each other, short
 // ones first or long ones first, and some that were unregistered meanwhile.
 func TestR1_Clashes(t *testing.T) {
-	cases := howMany(500, 300_000)
+	cases := howMany(400, 300_000)
 	rnd := newRand(31)
 	refused := 0
 	for range cases {

@@ -262,7 +262,7 @@ func wrappedOracle(form, text string, i int) (end int, ok bool) {
 // forms overlap, nest and nearly match.
 func TestR7_WrappedOracle(t *testing.T) {
 	rnd := newRand(44)
-	rounds := howMany(750, 300_000)
+	rounds := howMany(600, 300_000)
 	for range rounds {
 		v := strings.Repeat([]string{"abc", "aaa", "k", "\x00\x00\x00"}[rnd.IntN(4)], 12)[:8+rnd.IntN(4)]
 		r, _ := registered(t, Config{}, []pair{{"a", v}})

@@ -179,7 +179,7 @@ func TestR1_OptionalAtRandom(t *testing.T) {
 // TestRegister_ManyAlike registers 20,000 values that were made to be compared with each
 // other, and takes them away again. In quadratic time each case would take minutes.
 func TestRegister_ManyAlike(t *testing.T) {
-	n := howMany(3_000, 20_000)
+	n := howMany(2_000, 20_000)
 	for name, pairOf := range map[string]func(i int) pair{
 		"end with a bracket":         func(i int) pair { return pair{fmt.Sprintf("id-%d", i), fmt.Sprintf("value-%05d]", i)} },
 		"begin alike with a bracket": func(i int) pair { return pair{fmt.Sprintf("id-%d", i), fmt.Sprintf("prefix]%05d", i)} },

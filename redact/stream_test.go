@@ -50,7 +50,7 @@ func checkStream(t testing.TB, rnd *rand.Rand, cfg Config, pairs []pair, text st
 }
 
 func TestR4_SmallAlphabets(t *testing.T) {
-	cases := howMany(2500, 1_000_000)
+	cases := howMany(2000, 1_000_000)
 	rnd := newRand(4)
 	for range cases {
 		pairs, text := smallCase(rnd)
