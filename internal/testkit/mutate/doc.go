@@ -11,7 +11,7 @@
 // rules of package driver that it goes by, and the kit's own test of it. A file that an
 // option names, and the directory of -C, are relative to internal/testkit.
 //
-// Of 1,854 mutants of the in-memory store and the rules that it goes by 128 show in no answer
+// When all 1,854 mutants of the in-memory store and the rules that it goes by were last run, 128 showed in no answer
 // of the store, nearly all in the chunks, bounds and pages that make it fast. Tests of the
 // packages themselves find 44 of them, which the reasons say; 84 are equivalent (4.5 %). Of the
 // other 1,726 the kit finds 1,723, which is 99.8 %: 1,680 with -short, and 43 more as a whole.
@@ -20,17 +20,11 @@
 // mutants that -every 24 -seed 38 draws, -short finds 77, and found 76 before. Six of the nine
 // that survive are in the reading of a journal of changes (journal.go).
 //
-// The SQL text of memory/sqlite has 596 mutants in what a store does, which the kit sees. What
-// cleans the pages of the file and restores a backup (conn.go, restore.go, schema.go, sweep.go)
-// is for the module's own tests. Of the 596, 28 are judged equivalent (4.7 %, in equivalent_sql.txt). Sixteen of those
-// the module's own tests find, most of them in the file: the reason names the test that fails. Of
-// the other 568 the kit with -short finds 561, and the whole kit the 7 that are left, which need a
-// second page of one successor's records or of the outbox. So all are found; nine of them are so
-// because they do not end.
+// The SQL text of memory/sqlite has 641 mutants. They were not run as a whole since its statements were
+// written anew, so most that show in no answer are not in equivalent_sql.txt yet. What cleans the pages of
+// the file and restores a backup (conn.go, restore.go, schema.go, sweep.go) is for the module's own
+// tests, and so a run of its own with another -run:
 //
-//	go run -C internal/testkit ./mutate -short -limit 1m -sql -C ../../memory/sqlite -run '^TestStore$' -log found.txt \
-//	  -equivalent mutate/equivalent_sql.txt . apply.go changes.go commit.go documents.go entry.go \
-//	  history.go outbox.go purge.go read.go run_log.go scars.go store.go swap.go tenants.go
 //	go run -C internal/testkit ./mutate -limit 1m -sql -C ../../memory/sqlite -run '^Test(Migrations|M7_|M9_|M10_|Leaf|Open_|Restore_)' \
 //	  -log found_own.txt . conn.go restore.go schema.go sweep.go
 //
