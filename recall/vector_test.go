@@ -128,7 +128,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
-		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.sweep(ctx) },
+		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.refreshAll(ctx) },
 	} {
 		r, b, job := open(t, 32)
 		for i, text := range []string{"tea", "coffee", "Zanzibar", "Kilimanjaro"} {
