@@ -107,7 +107,7 @@ func (o *Options) selects(e memory.Entry) (bool, error) {
 	const part = "the selection"
 	e.Tags, e.Subjects, e.Sources = slices.Clone(e.Tags), slices.Clone(e.Subjects), slices.Clone(e.Sources) // the host's own
 	selected, err := hostcall.Inline(part, func() (bool, error) { return o.Select(e), nil })
-	return selected, hostFailed(context.Background(), part, err)
+	return selected, hostcall.Failed(context.Background(), part, err, internal)
 }
 
 // takeOutputs makes earlier outputs sources. One that was made from outputs says nothing that is

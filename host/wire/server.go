@@ -75,7 +75,7 @@ func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	reply(w, r, status, envelope)
+	reply(w, status, envelope)
 }
 
 // RefuseMethod answers a request whose method a path does not have; allow is what it has, as
@@ -87,7 +87,7 @@ func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow stri
 		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: noMethod})
 		return
 	}
-	reply(w, r, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
+	reply(w, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
 }
 
 const noMethod = "the path does not have this method"
@@ -150,16 +150,11 @@ func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give
 // does not hold for this one.
-func reply(w http.ResponseWriter, r *http.Request, status int, body any) {
+func reply(w http.ResponseWriter, status int, body any) {
 	for _, name := range []string{"Content-Length", "Content-Encoding", "ETag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		return
-	}
 	_ = Reply(w, status, body) // the client has gone
 }
 
