@@ -19,9 +19,7 @@ var none = make([]string, 0)
 // A ConfidenceThreshold that is no number between 0 and 1 is left out, since the
 // wire has no place for it.
 func Project(agents []Agent, host *capability.Model) Response {
-	if host == nil {
-		host = new(capability.Model)
-	}
+	host = cmp.Or(host, new(capability.Model))
 	entries := make([]Entry, len(agents))
 	for i := range agents {
 		project(&entries[i], &agents[i], cmp.Or(agents[i].Memory, host))
