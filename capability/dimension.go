@@ -27,10 +27,10 @@ var rules = []struct {
 	{Write, writeStatus},
 	{Search, searchStatus},
 	{LongTerm, longTermStatus},
-	{Compaction, compactionStatus},
+	{Compaction, either("memory/compaction/supported", "compaction", "memory/distillation/supported", "distillation")},
 	{Attribution, attributionStatus},
 	{Replay, replayStatus},
-	{Retention, retentionStatus},
+	{Retention, either("memory/retention/ttl", "expiry", "memory/retention/forget", "forgetting")},
 }
 
 // Dimensions returns all eight in the order of the protocol's schema, in which

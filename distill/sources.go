@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -132,11 +133,8 @@ func (p *pass) takeOutputs() error {
 			p.entries = append(p.entries, e)
 		}
 	}
-	slices.SortFunc(p.entries, func(a, b memory.Entry) int {
-		if a.Before(&b) {
-			return -1
-		}
-		return 1
+	slices.SortFunc(p.entries, func(a, b memory.Entry) int { // newest first (M5)
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	return nil
 }

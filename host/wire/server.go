@@ -173,33 +173,25 @@ func (e Encoder) Mux(routes map[string]func(w http.ResponseWriter, r *http.Reque
 // [Encoder.RefuseMethod] says.
 func (e Encoder) Routes(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fallback, pattern := mux.Handler(r)
-		if pattern != "" {
+		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		said := &discarded{header: http.Header{}}
-		fallback.ServeHTTP(said, r)
-		switch {
-		case said.status >= 300 && said.status < 400: // a path that is cleaned
-			mux.ServeHTTP(w, r)
-		case said.status == http.StatusMethodNotAllowed:
-			e.RefuseMethod(w, r, said.header.Get("Allow"))
-		default:
-			e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
+		var allow []string
+		for _, method := range []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"} {
+			other := *r
+			other.Method = method
+			if _, pattern := mux.Handler(&other); pattern != "" {
+				allow = append(allow, method)
+			}
 		}
+		if len(allow) > 0 {
+			e.RefuseMethod(w, r, strings.Join(allow, ", "))
+			return
+		}
+		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
 	})
 }
-
-// discarded is an answer of which the status and the header count.
-type discarded struct {
-	header http.Header
-	status int
-}
-
-func (d *discarded) Header() http.Header         { return d.header }
-func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
-func (d *discarded) WriteHeader(status int)      { d.status = status }
 
 // Read reads the JSON object in the body of a request into v, a pointer to a struct, as
 // strictly as a closed schema: a field that v does not have by that very name, a field of another
