@@ -19,7 +19,7 @@ import (
 
 // Not even the longest vectors that point the same way go beyond 32 bits.
 func TestDotDoesNotOverflow(t *testing.T) {
-	a := make([]int8, maxDimensions)
+	a := make([]byte, maxDimensions)
 	for i := range a {
 		a[i] = 127
 	}
@@ -167,9 +167,9 @@ func BenchmarkVectors(b *testing.B) {
 	x.dimensions = dimensions
 	shown := make([]bool, n)
 	for i := range n {
-		coords := make([]int8, dimensions)
+		coords := make([]byte, dimensions)
 		for k := range coords {
-			coords[k] = int8(r.IntN(255) - 127)
+			coords[k] = byte(r.IntN(255) - 127)
 		}
 		id := fmt.Sprintf("mem_%026d", i)
 		x.docs = append(x.docs, doc{id: id, created: int64(i)})
