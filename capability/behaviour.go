@@ -39,18 +39,12 @@ func (m *Model) Consolidation() Status {
 // Commitments are intentions that the host finds in memory and acts upon later (RFC 0068).
 func (m *Model) Commitments() Status {
 	s := m.doc.behaviour(commitments)
-	if s.Satisfied {
-		s.Why = strings.Join(m.doc.conditions(), ", ")
+	if _, said := m.doc.at(commitments + "/fireConditions"); s.Satisfied && said {
+		s.Why = strings.Join(m.doc.texts(commitments+"/fireConditions"), ", ")
+	} else if s.Satisfied {
+		s.Why = string(events.ConditionTime) // if the block does not say
 	}
 	return s
-}
-
-// conditions are what makes a commitment fire: time, if the block does not say.
-func (d *document) conditions() []string {
-	if _, said := d.at(commitments + "/fireConditions"); !said {
-		return []string{string(events.ConditionTime)}
-	}
-	return d.texts(commitments + "/fireConditions")
 }
 
 // behaviour is the status of a block beside the dimensions, to which the protocol's model refers.

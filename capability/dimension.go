@@ -1,5 +1,7 @@
 package capability
 
+import "slices"
+
 // Dimension is one of the eight things that a host's memory can do or not
 // (RFC 0080 §A). Its value is the name on the wire.
 type Dimension string
@@ -25,10 +27,10 @@ var rules = []struct {
 	{Write, writeStatus},
 	{Search, searchStatus},
 	{LongTerm, longTermStatus},
-	{Compaction, compactionStatus},
+	{Compaction, either("memory/compaction/supported", "compaction", "memory/distillation/supported", "distillation")},
 	{Attribution, attributionStatus},
 	{Replay, replayStatus},
-	{Retention, retentionStatus},
+	{Retention, either("memory/retention/ttl", "expiry", "memory/retention/forget", "forgetting")},
 }
 
 // Dimensions returns all eight in the order of the protocol's schema, in which
@@ -50,18 +52,13 @@ type Shape struct {
 }
 
 // lacks returns the dimensions that memory of this shape needs and does not have (A3).
-func (s Shape) lacks(has func(Dimension) bool) (missing []Dimension) {
+func (s Shape) lacks(has func(Dimension) bool) []Dimension {
 	needs := []Dimension{Read, Write, LongTerm}
-	switch {
-	case s == Shape{}:
-		needs = nil
-	case !s.LongTerm:
+	if !s.LongTerm {
 		needs = needs[:2]
 	}
-	for _, d := range needs {
-		if !has(d) {
-			missing = append(missing, d)
-		}
+	if missing := slices.DeleteFunc(needs, has); s != (Shape{}) && len(missing) > 0 {
+		return missing
 	}
-	return missing
+	return nil
 }

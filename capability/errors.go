@@ -42,17 +42,14 @@ func (e *DocumentError) Error() string {
 	if e.Problem != "" {
 		return ErrDocument.Error() + ": it " + e.Problem
 	}
-	var b strings.Builder
-	b.WriteString(ErrDocument.Error())
-	for i, v := range e.Violations {
-		if i == shownViolations {
-			b.WriteString("; and " + strconv.Itoa(len(e.Violations)-i) + " more")
-			break
-		}
-		b.WriteString([]string{": ", "; "}[min(i, 1)])
-		b.WriteString(v.Path + " breaks " + v.Rule + " (" + v.Kind + ")")
+	var shown []string
+	for _, v := range e.Violations[:min(len(e.Violations), shownViolations)] {
+		shown = append(shown, v.Path+" breaks "+v.Rule+" ("+v.Kind+")")
 	}
-	return b.String()
+	if more := len(e.Violations) - len(shown); more > 0 {
+		shown = append(shown, "and "+strconv.Itoa(more)+" more")
+	}
+	return ErrDocument.Error() + ": " + strings.Join(shown, "; ")
 }
 
 // Is reports whether target is [ErrDocument].

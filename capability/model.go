@@ -1,6 +1,7 @@
 package capability
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -102,20 +103,15 @@ func (d *document) flag(path, claim string) Status {
 func readStatus(d *document) Status { return d.flag("memory/supported", "list and get") }
 
 func writeStatus(d *document) Status {
-	if s := d.flag("memory/supported", "put and delete"); !s.Satisfied {
-		return s
-	} else if _, said := d.at("memory/writable"); !said {
-		return s
+	s := d.flag("memory/supported", "put and delete")
+	if _, said := d.at("memory/writable"); s.Satisfied && said {
+		return d.flag("memory/writable", "put and delete")
 	}
-	return d.flag("memory/writable", "put and delete")
+	return s
 }
 
 func searchStatus(d *document) Status {
-	claim := "no mode is named"
-	if modes := d.texts("memory/search/modes"); len(modes) > 0 {
-		claim = strings.Join(modes, ", ")
-	}
-	return d.flag("memory/search/supported", claim)
+	return d.flag("memory/search/supported", cmp.Or(strings.Join(d.texts("memory/search/modes"), ", "), "no mode is named"))
 }
 
 const backends = "agents/memoryBackends"
@@ -134,24 +130,18 @@ func longTermStatus(d *document) Status {
 	return s
 }
 
-func compactionStatus(d *document) Status {
-	return d.either("memory/compaction/supported", "compaction", "memory/distillation/supported", "distillation")
-}
-
-func retentionStatus(d *document) Status {
-	return d.either("memory/retention/ttl", "expiry", "memory/retention/forget", "forgetting")
-}
-
-// either is the status that one of two booleans is enough for.
-func (d *document) either(path, claim, other, otherClaim string) Status {
-	one, two := d.flag(path, claim), d.flag(other, otherClaim)
-	switch {
-	case one.Satisfied && two.Satisfied:
-		return Status{Satisfied: true, Source: both(one.Source, two.Source), Why: claim + " and " + otherClaim}
-	case two.Satisfied:
-		return two
+// either reads the status that one of two booleans is enough for.
+func either(path, claim, other, otherClaim string) func(*document) Status {
+	return func(d *document) Status {
+		one, two := d.flag(path, claim), d.flag(other, otherClaim)
+		switch {
+		case one.Satisfied && two.Satisfied:
+			return Status{Satisfied: true, Source: both(one.Source, two.Source), Why: claim + " and " + otherClaim}
+		case two.Satisfied:
+			return two
+		}
+		return one
 	}
-	return one
 }
 
 func attributionStatus(d *document) Status {

@@ -105,9 +105,7 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
 	cfg.Tries = cmp.Or(cfg.Tries, DefaultTries)
 	cfg.Missed = cmp.Or(cfg.Missed, FireOnce)
-	if cfg.Inferrer == nil {
-		cfg.Inferrer = Tagged{}
-	}
+	cfg.Inferrer = cmp.Or[Inferrer](cfg.Inferrer, Tagged{})
 	e := &Engine{bank: bank, cfg: cfg}
 	same := cfg
 	same.Redactor, same.Predicate, same.Schedule = nil, nil, nil

@@ -68,7 +68,7 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	now := e.bank.Now()
 	t := &tick{
 		Engine: e, end: now.Add(e.cfg.Lease), until: now,
-		slots: make(chan struct{}, workers), idle: make(chan struct{}, 1),
+		slots: make(chan struct{}, workers), ended: make(chan struct{}),
 		dispatched: map[string]bool{}, queues: map[string][]*driver.Document{},
 	}
 	t.run(ctx, due)
@@ -80,15 +80,15 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 // for each tenant, of which only some work at a time.
 type tick struct {
 	*Engine
-	end   time.Time     // after it no delivery is begun
-	slots chan struct{} // one for each tenant that is worked on
-	idle  chan struct{} // told when the last goroutine has ended
+	end    time.Time     // after it no delivery is begun
+	slots  chan struct{} // one for each tenant that is worked on
+	ended  chan struct{} // told by each goroutine at its end
+	active int           // goroutines, as run counts them
 
 	mu         sync.Mutex
 	until      time.Time                     // what is due by then is dispatched
 	dispatched map[string]bool               // ids of what was dispatched and not released
 	queues     map[string][]*driver.Document // of the tenants that have a goroutine
-	active     int                           // goroutines
 	found      int                           // how many were dispatched
 	moved      int                           // swaps that succeeded, and what was put aside
 	unread     int                           // of those dispatched, the ones that cannot be read, which are due for ever
@@ -144,21 +144,16 @@ func (t *tick) dispatch(ctx context.Context, due []driver.Document) {
 
 // wait reports whether all goroutines have ended, for which it waits a while.
 func (t *tick) wait() bool {
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	for {
-		t.mu.Lock()
-		active := t.active
-		t.mu.Unlock()
-		if active == 0 {
-			return true
-		}
+	over := time.After(patience)
+	for t.active > 0 {
 		select {
-		case <-t.idle:
-		case <-timer.C:
+		case <-t.ended:
+			t.active--
+		case <-over:
 			return false
 		}
 	}
+	return true
 }
 
 // serveTenant works on what is queued for a tenant.
@@ -166,7 +161,10 @@ func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) 
 	t.slots <- struct{}{}
 	p := &pass{tick: t, until: until}
 	p.redactor = sync.OnceValues(func() (memory.Redactor, error) { return p.open(ctx, tenant) })
-	defer t.served() // also if a part of the host ends the goroutine
+	defer func() { // also if a part of the host ends the goroutine
+		<-t.slots
+		t.ended <- struct{}{}
+	}()
 	defer p.close(ctx)
 	const part = "the store" // a caller could not recover from its panic here
 	_, err := hostcall.Inline(part, func() (any, error) {
@@ -176,19 +174,6 @@ func (t *tick) serveTenant(ctx context.Context, tenant string, until time.Time) 
 		return nil, nil
 	})
 	t.record(&t.err, hostcall.Failed(ctx, part, err, internal))
-}
-
-// served ends the work on a tenant.
-func (t *tick) served() {
-	<-t.slots
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.active--; t.active == 0 {
-		select {
-		case t.idle <- struct{}{}:
-		default:
-		}
-	}
 }
 
 // next takes a document out of the queue of a tenant, or removes the queue.

@@ -107,11 +107,8 @@ func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*
 			values = append(values, &entries[i])
 		}
 	}
-	slices.SortFunc(values, func(a, b *memory.Entry) int {
-		if a.Before(b) { // it is newer
-			return -1
-		}
-		return 1
+	slices.SortFunc(values, func(a, b *memory.Entry) int { // newest first (M5)
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
 	successors := map[*memory.Entry]*memory.Entry{}
 	stay := map[[2]string][]*memory.Entry{} // values of a slot, each of which lives longer than all newer ones

@@ -62,10 +62,7 @@ const (
 // It holds up to about 50 bytes for each byte of text. It fails with [memory.ErrValidation]
 // for a score out of range, and with the context's error. It is safe for concurrent use.
 func Similar(ctx context.Context, entries []memory.Entry, score float64) ([]Candidates, error) {
-	if score == 0 {
-		score = DefaultScore
-	}
-	if !(score > 0 && score <= 1) {
+	if score = cmp.Or(score, DefaultScore); !(score > 0 && score <= 1) {
 		return nil, invalid("the score is not from 0 to 1")
 	}
 	// Each class, of entries that may be in one group, is searched by itself.

@@ -22,12 +22,9 @@ func linesOf(name string) (lines [][]string) {
 	return lines
 }
 
-// words is a set of words.
-type words map[string]bool
-
 // listed are the words of a list.
-func listed(name string) words {
-	m := words{}
+func listed(name string) map[string]bool {
+	m := map[string]bool{}
 	for _, line := range linesOf(name) {
 		for _, w := range line {
 			m[w] = true

@@ -31,7 +31,7 @@ func (s *summary) swap(id string) driver.DocumentSwap {
 func (p *pass) question(ctx context.Context) (*Archive, error) {
 	version, err := hostcall.Inline("the summarizer", func() (string, error) { return p.Summarizer.Version(), nil })
 	if err != nil {
-		return nil, hostFailed(ctx, "the summarizer", err)
+		return nil, hostcall.Failed(ctx, "the summarizer", err, internal)
 	}
 	a := &Archive{
 		Budget: p.budget, Format: Format, MaxBytes: p.MaxOutputBytes, MemoryRef: p.ref,

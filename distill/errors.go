@@ -1,10 +1,8 @@
 package distill
 
 import (
-	"context"
 	"fmt"
 
-	"github.com/openwop/agentmemory/internal/hostcall"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -60,8 +58,3 @@ func leaks(detail string) error { return memory.ErrSecretLeakage.In(pkg, detail,
 
 // broken matches [ErrArchive].
 func broken(rule string) error { return internal("the archive "+rule, ErrArchive) }
-
-// hostFailed is the error of a part of the host; that of the caller's context stays as it is.
-func hostFailed(ctx context.Context, part string, err error) error {
-	return hostcall.Failed(ctx, part, err, internal)
-}

@@ -188,12 +188,9 @@ func render(ctx context.Context, job *memory.Job, ref string, live func(ref stri
 			refs[ref] = append(refs[ref], IndexLine{of[e.ID], e.ID, len(e.Sources), len(e.Content), e.CreatedAt, e.ExpiresAt})
 			lines++
 		}
-		slices.SortFunc(refs[ref], IndexLine.compare)
+		slices.SortFunc(refs[ref], func(a, b IndexLine) int { // newest first (M5)
+			return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.MemoryID, a.MemoryID))
+		})
 	}
 	return refs, lines, nil
-}
-
-// compare puts the newest first (M5).
-func (l IndexLine) compare(o IndexLine) int {
-	return cmp.Or(o.CreatedAt.Compare(l.CreatedAt), strings.Compare(o.MemoryID, l.MemoryID))
 }

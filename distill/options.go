@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 
@@ -66,9 +67,7 @@ func (o *Options) check() error {
 	if o.TokenBudget < 0 {
 		return invalid("Options.TokenBudget is below 0: 0 looks into Options.Configurable")
 	}
-	if o.Trigger == "" {
-		o.Trigger = events.CompactionHostManaged
-	}
+	o.Trigger = cmp.Or(o.Trigger, events.CompactionHostManaged)
 	return nil
 }
 

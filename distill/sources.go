@@ -1,6 +1,7 @@
 package distill
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -107,7 +108,7 @@ func (o *Options) selects(e memory.Entry) (bool, error) {
 	const part = "the selection"
 	e.Tags, e.Subjects, e.Sources = slices.Clone(e.Tags), slices.Clone(e.Subjects), slices.Clone(e.Sources) // the host's own
 	selected, err := hostcall.Inline(part, func() (bool, error) { return o.Select(e), nil })
-	return selected, hostFailed(context.Background(), part, err)
+	return selected, hostcall.Failed(context.Background(), part, err, internal)
 }
 
 // takeOutputs makes earlier outputs sources. One that was made from outputs says nothing that is
@@ -132,11 +133,8 @@ func (p *pass) takeOutputs() error {
 			p.entries = append(p.entries, e)
 		}
 	}
-	slices.SortFunc(p.entries, func(a, b memory.Entry) int {
-		if a.Before(&b) {
-			return -1
-		}
-		return 1
+	slices.SortFunc(p.entries, func(a, b memory.Entry) int { // newest first (M5)
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
 	})
 	return nil
 }

@@ -94,7 +94,7 @@ func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) 
 	const part = "the summarizer"
 	answer, err := hostcall.Call(ctx, part, p.SummarizerTimeout, func(ctx context.Context) ([]Item, error) { return p.Summarizer.Summarize(ctx, own) })
 	if err != nil {
-		return nil, hostFailed(ctx, part, err)
+		return nil, hostcall.Failed(ctx, part, err, internal)
 	}
 	ids := make(map[string]bool, len(req.Sources))
 	for i := range req.Sources {

@@ -35,7 +35,7 @@ func (g guardedTokenizer) Count(text string) int {
 	}
 	n, err := hostcall.Call(g.ctx, theTokenizer, memory.PluginTimeout, func(context.Context) (int, error) { return g.Tokenizer.Count(text), nil })
 	if err != nil {
-		g.fail(hostFailed(g.ctx, theTokenizer, err))
+		g.fail(hostcall.Failed(g.ctx, theTokenizer, err, internal))
 	}
 	return n
 }
@@ -44,7 +44,7 @@ func (g guardedTokenizer) Count(text string) int {
 func (g guardedTokenizer) Name() string {
 	name, err := hostcall.Inline(theTokenizer, func() (string, error) { return g.Tokenizer.Name(), nil })
 	if err != nil {
-		g.fail(hostFailed(g.ctx, theTokenizer, err))
+		g.fail(hostcall.Failed(g.ctx, theTokenizer, err, internal))
 	}
 	return name
 }

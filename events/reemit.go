@@ -2,8 +2,8 @@ package events
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
+	"fmt"
 )
 
 // Reemit puts recorded events into new envelopes, for emission to the log of the
@@ -20,18 +20,8 @@ func Reemit(recorded []RunEvent, runID string) []Record {
 	for i, ev := range recorded {
 		recs[i] = ev.Record
 		recs[i].RunID = runID
-		recs[i].ID = replayID(runID, ev.RunID, ev.ID)
+		sum := sha256.Sum256(fmt.Appendf(nil, "%q", []string{runID, ev.RunID, ev.ID}))
+		recs[i].ID = "replay-" + hex.EncodeToString(sum[:])
 	}
 	return recs
-}
-
-// replayID is a digest of the three ids, each with its length before it.
-func replayID(ids ...string) string {
-	var b []byte
-	for _, id := range ids {
-		b = binary.AppendUvarint(b, uint64(len(id)))
-		b = append(b, id...)
-	}
-	sum := sha256.Sum256(b)
-	return "replay-" + hex.EncodeToString(sum[:])
 }

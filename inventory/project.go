@@ -19,59 +19,16 @@ var none = make([]string, 0)
 // A ConfidenceThreshold that is no number between 0 and 1 is left out, since the
 // wire has no place for it.
 func Project(agents []Agent, host *capability.Model) Response {
-	if host == nil {
-		host = new(capability.Model)
-	}
+	host = cmp.Or(host, new(capability.Model))
 	entries := make([]Entry, len(agents))
-	known := map[*capability.Model]*missing{}
-	ofHost := &missing{model: host}
-	for i, at := range order(agents) {
-		a := &agents[at]
-		m := ofHost
-		if a.Memory != nil && a.Memory != host {
-			if m = known[a.Memory]; m == nil {
-				m = &missing{model: a.Memory}
-				known[a.Memory] = m
-			}
-		}
-		project(&entries[i], a, m)
+	for i := range agents {
+		project(&entries[i], &agents[i], cmp.Or(agents[i].Memory, host))
 	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.ID, b.ID) })
 	return Response{Agents: entries, Total: len(entries)}
 }
 
-// order returns the places of the agents in the order of the inventory: by ID, and
-// those of equal ID as they came.
-func order(agents []Agent) []int {
-	places := make([]int, len(agents))
-	for i := range places {
-		places[i] = i
-	}
-	slices.SortStableFunc(places, func(a, b int) int { return strings.Compare(agents[a].ID, agents[b].ID) })
-	return places
-}
-
-// missing remembers what agents miss on one model, shape by shape, so that a fleet
-// does not need a list for each agent.
-type missing struct {
-	model *capability.Model
-	known [8]bool
-	lists [8][]capability.Dimension
-}
-
-func (m *missing) of(s capability.Shape) []capability.Dimension {
-	i := 0
-	for bit, asked := range [...]bool{s.Scratchpad, s.Conversation, s.LongTerm} {
-		if asked {
-			i |= 1 << bit
-		}
-	}
-	if !m.known[i] {
-		m.known[i], m.lists[i] = true, m.model.Degraded(s)
-	}
-	return m.lists[i]
-}
-
-func project(e *Entry, a *Agent, m *missing) {
+func project(e *Entry, a *Agent, m *capability.Model) {
 	e.ID, e.Persona, e.Label, e.Description = a.ID, a.Persona, cmp.Or(a.Label, a.Persona), a.Description
 	e.ModelClass, e.PackName, e.PackVersion = a.ModelClass, a.PackName, a.PackVersion
 	e.ToolAllowlist, e.HasHandoffSchemas = a.ToolAllowlist, a.HasHandoffSchemas
@@ -86,6 +43,6 @@ func project(e *Entry, a *Agent, m *missing) {
 		return
 	}
 	e.MemoryShape = a.MemoryShape
-	e.DegradedMemoryDimensions = m.of(*a.MemoryShape)
+	e.DegradedMemoryDimensions = m.Degraded(*a.MemoryShape)
 	e.MemoryDegraded = len(e.DegradedMemoryDimensions) > 0
 }

@@ -119,7 +119,7 @@ func TestAStoreThatPanicsIsContained(t *testing.T) {
 		if loose {
 			require.ErrorIs(t, err, memory.ErrInternal)
 			require.NotContains(t, err.Error(), "canary")
-			require.NoError(t, r.sweep(ctx), "the index was let go of")
+			require.NoError(t, r.refreshAll(ctx), "the index was let go of")
 			st.loose = false
 			_, err = b.Search(ctx, "acme", "m", memory.Search{Text: "tea"})
 			require.NoError(t, err)

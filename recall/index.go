@@ -95,7 +95,7 @@ func (x *index) add(e *memory.Entry) uint32 {
 	}
 	for _, subject := range e.Subjects {
 		count[subjectPrefix+subject] = 0
-		for t := range text.Terms(subject) {
+		for _, t := range text.Terms(subject) {
 			if len(t) > 2 && !strings.ContainsAny(t, "0123456789") { // it may be a name
 				count[namePrefix+t] = 0
 			}
@@ -115,12 +115,12 @@ func (x *index) add(e *memory.Entry) uint32 {
 }
 
 // countTerms counts the terms of a text with a weight, and returns how many there are.
-func countTerms(count map[string]float32, prefix, s string, weight float32) (n float32) {
-	for t := range text.Terms(s) {
+func countTerms(count map[string]float32, prefix, s string, weight float32) float32 {
+	terms := text.Terms(s)
+	for _, t := range terms {
 		count[prefix+t] += weight
-		n++
 	}
-	return n
+	return float32(len(terms))
 }
 
 // post adds an entry to the postings of its terms.

@@ -54,7 +54,7 @@ func TestS3_ForgottenWordsLeaveTheIndex(t *testing.T) {
 			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
-		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.sweep(ctx) },
+		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.refreshAll(ctx) },
 	} {
 		r := made(Config{})
 		b, err := memory.New(inmem.New(), memory.Config{Ranker: r})
@@ -209,7 +209,7 @@ func TestS3_PurgedWordsLeaveTheIndex(t *testing.T) {
 	}
 	_, err = b.Purge(ctx, "acme")
 	require.NoError(t, err)
-	require.NoError(t, r.sweep(ctx))
+	require.NoError(t, r.refreshAll(ctx))
 	ask()
 	require.True(t, r.holds("tea"))
 	require.False(t, r.holds("zanzibar") || r.holds("kilimanjaro"))

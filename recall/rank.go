@@ -46,7 +46,7 @@ type question struct {
 
 // questionOf leaves out the words that questions are made of, unless there are no others.
 func questionOf(s string) question {
-	said := slices.Collect(text.Terms(s))
+	said := text.Terms(s)
 	meant := slices.DeleteFunc(slices.Clone(said), text.Asks)
 	if len(meant) == 0 {
 		meant = said

@@ -6,7 +6,7 @@ import "math"
 // coordinate is rounded to a whole number from -127 to 127.
 type vector struct {
 	since  int64 // milliseconds: views that were opened earlier do not see it
-	coords []int8
+	coords []byte  // of which each is an int8
 	length float64 // of coords
 }
 
@@ -26,14 +26,14 @@ func rounded(floats []float32) (v vector, ok bool) {
 	if largest == 0 || len(floats) > maxDimensions {
 		return vector{}, false
 	}
-	coords := make([]int8, len(floats))
+	coords := make([]byte, len(floats))
 	for i, f := range floats {
-		coords[i] = int8(math.Round(float64(f) / largest * 127))
+		coords[i] = byte(int8(math.Round(float64(f) / largest * 127)))
 	}
 	return measured(coords), true
 }
 
-func measured(coords []int8) vector {
+func measured(coords []byte) vector {
 	return vector{0, coords, math.Sqrt(float64(dot(coords, coords)))}
 }
 
@@ -43,22 +43,16 @@ func (v *vector) similarity(o *vector) float64 {
 }
 
 // dot is the inner product of two vectors of the same length.
-func dot(a, b []int8) (sum int32) {
+func dot(a, b []byte) (sum int32) {
 	b = b[:len(a)]
 	for i, x := range a {
-		sum += int32(x) * int32(b[i])
+		sum += int32(int8(x)) * int32(int8(b[i]))
 	}
 	return sum
 }
 
 // stored is what a vector's document holds.
-func (v *vector) stored() string {
-	raw := make([]byte, len(v.coords))
-	for i, c := range v.coords {
-		raw[i] = byte(c)
-	}
-	return symbols.EncodeToString(raw)
-}
+func (v *vector) stored() string { return symbols.EncodeToString(v.coords) }
 
 // vectorOf reads what stored wrote; ok is false for anything else, and for another number of
 // dimensions.
@@ -67,10 +61,6 @@ func vectorOf(value string, dimensions int) (v vector, ok bool) {
 	if err != nil || len(raw) != dimensions {
 		return vector{}, false
 	}
-	coords := make([]int8, dimensions)
-	for i, c := range raw {
-		coords[i] = int8(c)
-	}
-	v = measured(coords)
+	v = measured(raw)
 	return v, v.length > 0
 }

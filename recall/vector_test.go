@@ -19,7 +19,7 @@ import (
 
 // Not even the longest vectors that point the same way go beyond 32 bits.
 func TestDotDoesNotOverflow(t *testing.T) {
-	a := make([]int8, maxDimensions)
+	a := make([]byte, maxDimensions)
 	for i := range a {
 		a[i] = 127
 	}
@@ -128,7 +128,7 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 			_, err := b.Search(ctx, "acme", "m", memory.Search{Text: "anything"})
 			return err
 		},
-		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.sweep(ctx) },
+		"a sweep": func(_ *memory.Bank, r *Ranker) error { return r.refreshAll(ctx) },
 	} {
 		r, b, job := open(t, 32)
 		for i, text := range []string{"tea", "coffee", "Zanzibar", "Kilimanjaro"} {
@@ -167,9 +167,9 @@ func BenchmarkVectors(b *testing.B) {
 	x.dimensions = dimensions
 	shown := make([]bool, n)
 	for i := range n {
-		coords := make([]int8, dimensions)
+		coords := make([]byte, dimensions)
 		for k := range coords {
-			coords[k] = int8(r.IntN(255) - 127)
+			coords[k] = byte(r.IntN(255) - 127)
 		}
 		id := fmt.Sprintf("mem_%026d", i)
 		x.docs = append(x.docs, doc{id: id, created: int64(i)})

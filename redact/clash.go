@@ -78,7 +78,7 @@ func (s *secretSet) dropUnusedID(id string) {
 
 // holds reports whether the marker of one of the ids, or of a shape, holds text.
 func (s *secretSet) holds(text []byte, k kind) bool {
-	return len(text) <= longestMarker && (shapeMarkers().holds(text) || s.markers[k].holds(text))
+	return len(text) <= longestMarker && (shapeMarkers().holds(text) || s.markers[k%2].holds(text))
 }
 
 // core returns what of a form is searched for beside the markers of the ids, see core.

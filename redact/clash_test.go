@@ -113,3 +113,29 @@ func TestR1_Clashes(t *testing.T) {
 		t.Errorf("%d of %d cases were refused, which tells little", refused, cases)
 	}
 }
+
+// TestR1_ClashesInEitherOrder registers a value, and an id that is one of its forms, in either order.
+func TestR1_ClashesInEitherOrder(t *testing.T) {
+	rnd := newRand(32)
+	for range 100 {
+		value := make([]byte, 12)
+		for i := range value {
+			value[i] = "abcdefghijkl?>@ö"[rnd.IntN(16)]
+		}
+		for _, f := range formsOf(value, true) {
+			id := string(f.text)
+			if !validID(id) {
+				continue
+			}
+			pairs := []pair{{"a", string(value)}, {id, "another value"}}
+			for range 2 {
+				r := New(Config{})
+				before, after := r.Register(pairs[0].id, []byte(pairs[0].value)), r.Register(pairs[1].id, []byte(pairs[1].value))
+				if before != nil || after != ErrMarkerText {
+					t.Fatalf("%q: %v, %v", pairs, before, after)
+				}
+				slices.Reverse(pairs)
+			}
+		}
+	}
+}

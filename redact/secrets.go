@@ -16,7 +16,7 @@ type secretSet struct {
 
 	// For the clashes of values and markers, see clash.go.
 	needs   map[uint64]map[*secret]bool // what markers must not hold, for optional values that are covered, or ofRequired
-	markers [3]substrings               // of the ids, by the kind of form that is looked for in them
+	markers [2]substrings               // of the ids, as they are and with hex folded, see eachView
 }
 
 // valueKey identifies a value: two seeded hashes of it.
@@ -39,7 +39,7 @@ func (k *secret) wipe() {
 func newSecretSet(encoded bool) secretSet {
 	return secretSet{encoded: encoded, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
 		byID: map[string]map[valueKey]*secret{}, refused: map[string]bool{},
-		needs: map[uint64]map[*secret]bool{}, markers: [3]substrings{newSubstrings(), newSubstrings(), newSubstrings()}}
+		needs: map[uint64]map[*secret]bool{}, markers: [2]substrings{newSubstrings(), newSubstrings()}}
 }
 
 // add registers value under id and reports whether that changed anything. On ErrMarkerText an

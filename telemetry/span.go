@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -56,20 +57,12 @@ func (h *Hooks) Begin(ctx context.Context, op Op) (context.Context, Span) {
 		}
 	}
 	s := Span{op: op, hooks: h, began: time.Now()}
+	within := ctx
 	if h.Tracer != nil {
-		ctx, s.end = h.start(ctx, op)
+		h.contain(ctx, func() { within, s.end = h.Tracer.Start(ctx, op) })
 	}
-	s.ctx = ctx
-	return ctx, s
-}
-
-// start calls the tracer.
-func (h *Hooks) start(ctx context.Context, op Op) (within context.Context, end func(Result)) {
-	h.contain(ctx, func() { within, end = h.Tracer.Start(ctx, op) })
-	if within == nil {
-		within = ctx
-	}
-	return within, end
+	s.ctx = cmp.Or(within, ctx)
+	return s.ctx, s
 }
 
 // contain calls a part of the host, of which a panic is logged the first time.

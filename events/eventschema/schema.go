@@ -18,11 +18,7 @@ func Schema(t events.Type) []byte {
 	if t == envelope {
 		return nil
 	}
-	return read(string(t))
-}
-
-func read(name string) []byte {
-	data, err := files.ReadFile("schemas/" + name + ".json")
+	data, err := files.ReadFile("schemas/" + string(t) + ".json")
 	if err != nil {
 		return nil
 	}

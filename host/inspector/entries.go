@@ -60,16 +60,8 @@ func (h *Handler) refs(q *request) (any, error) {
 }
 
 func (h *Handler) entries(q *request) (any, error) {
-	ref, err := q.required("ref")
-	if err != nil {
-		return nil, err
-	}
-	o, err := q.page()
-	if err != nil {
-		return nil, err
-	}
-	o.Tag = q.query.Get("tag")
-	entries, err := h.Bank.Reader(q.tenant).List(q, ref, o)
+	q.page.Tag = q.param("tag")
+	entries, err := h.Bank.Reader(q.tenant).List(q, q.param("ref"), q.page)
 	if err != nil {
 		return nil, err
 	}
@@ -78,26 +70,14 @@ func (h *Handler) entries(q *request) (any, error) {
 		docs = append(docs, document(e))
 	}
 	out := map[string]any{"entries": docs}
-	if n := len(entries); n == o.Limit {
+	if n := len(entries); n == q.page.Limit {
 		out["next"] = entries[n-1].Cursor()
 	}
 	return out, nil
 }
 
 func (h *Handler) recall(q *request) (any, error) {
-	ref, err := q.required("ref")
-	if err != nil {
-		return nil, err
-	}
-	text, err := q.required("q")
-	if err != nil {
-		return nil, err
-	}
-	o, err := q.page()
-	if err != nil {
-		return nil, err
-	}
-	hits, err := h.Bank.Search(q, q.tenant, ref, memory.Search{Text: text, Limit: o.Limit})
+	hits, err := h.Bank.Search(q, q.tenant, q.param("ref"), memory.Search{Text: q.param("q"), Limit: q.page.Limit})
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +101,7 @@ const maxRetired = 200
 // lineage tells what became of an entry, and what the entry at the end of its lineage has taken the
 // place of. An entry that came to nothing is not quoted, nor is one that has expired.
 func (h *Handler) lineage(q *request) (any, error) {
-	ref, err := q.required("ref")
-	if err != nil {
-		return nil, err
-	}
-	id, err := q.required("id")
-	if err != nil {
-		return nil, err
-	}
+	ref, id := q.param("ref"), q.param("id")
 	fates, err := h.Bank.Fates(q, q.tenant, ref, id)
 	if err != nil {
 		return nil, err
@@ -206,12 +179,8 @@ const mostAbout = 500
 // subject lists what memory has about a subject, in every ref, with what was derived from it; and how
 // many documents are made of that, by their kinds. Forgetting the subject would erase all of it.
 func (h *Handler) subject(q *request) (any, error) {
-	subject, err := q.required("subject")
-	if err != nil {
-		return nil, err
-	}
 	docs, kinds, more := []entryDoc{}, map[string]int{}, false
-	for about, err := range h.Bank.Export(q, q.tenant, subject) {
+	for about, err := range h.Bank.Export(q, q.tenant, q.param("subject")) {
 		switch {
 		case err != nil:
 			return nil, err

@@ -68,12 +68,16 @@ type Run struct {
 	StartedAt time.Time `json:"startedAt,omitzero"`
 }
 
-// request is one that may be answered.
+// request is one that may be answered: it has the parameters that its route requires.
 type request struct {
 	context.Context
 	tenant string
 	query  url.Values
+	page   memory.ListOptions
 }
+
+// param returns a parameter.
+func (q *request) param(name string) string { return q.query.Get(name) }
 
 // ServeHTTP answers a request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -86,28 +90,41 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (h *Handler) build() {
 	routes := map[string]func(http.ResponseWriter, *http.Request) error{"GET /{$}": servePage}
-	handle := func(route string, serve func(w http.ResponseWriter, r *http.Request, q *request) error) {
+	handle := func(route string, serve func(w http.ResponseWriter, r *http.Request, q *request) error, required ...string) {
 		routes["GET /inspector/"+route] = func(w http.ResponseWriter, r *http.Request) error {
 			q, err := h.authenticate(r)
 			if err != nil {
 				return err
 			}
+			for _, name := range required {
+				if q.param(name) == "" {
+					return wire.Invalid(name, "it is required")
+				}
+			}
 			return serve(w, r, q)
 		}
 	}
-	for route, answer := range map[string]func(q *request) (any, error){
-		"host": h.host, "agents": h.agents, "refs": h.refs, "entries": h.entries, "recall": h.recall, "lineage": h.lineage, "subject": h.subject,
-		"runs": h.runs, "view": h.view, "commitments": h.commitments, "usage": h.usage,
-	} {
+	reply := func(route string, answer func(q *request) (any, error), required ...string) {
 		handle(route, func(w http.ResponseWriter, _ *http.Request, q *request) error {
 			body, err := answer(q)
 			if err != nil {
 				return err
 			}
 			return wire.Reply(w, http.StatusOK, body)
-		})
+		}, required...)
 	}
-	handle("events", h.events)
+	reply("host", h.host)
+	reply("agents", h.agents)
+	reply("refs", h.refs)
+	reply("entries", h.entries, "ref")
+	reply("recall", h.recall, "ref", "q")
+	reply("lineage", h.lineage, "ref", "id")
+	reply("subject", h.subject, "subject")
+	reply("runs", h.runs)
+	reply("view", h.view, "ref")
+	reply("commitments", h.commitments)
+	reply("usage", h.usage)
+	handle("events", h.events, "run")
 	h.routes = h.Wire.Mux(routes)
 }
 
@@ -124,7 +141,8 @@ func (h *Handler) authenticate(r *http.Request) (*request, error) {
 	if err != nil {
 		return nil, wire.Invalid("query", "it cannot be read")
 	}
-	return &request{r.Context(), tenant, query}, nil
+	q := &request{Context: r.Context(), tenant: tenant, query: query}
+	return q, q.readPage()
 }
 
 // callHost calls a part of the host.
@@ -132,31 +150,21 @@ func callHost[T any](ctx context.Context, part string, f func(context.Context) (
 	return hostcall.Call(ctx, part, memory.PluginTimeout, f)
 }
 
-// required returns a parameter that must be there.
-func (q *request) required(name string) (string, error) {
-	if v := q.query.Get(name); v != "" {
-		return v, nil
-	}
-	return "", wire.Invalid(name, "it is required")
-}
-
 // longest and usual are the limits of a list.
 const longest, usual = 200, 50
 
-// page reads limit and after.
-func (q *request) page() (o memory.ListOptions, err error) {
-	o.Limit = usual
-	if asked := q.query.Get("limit"); asked != "" {
-		if o.Limit, err = strconv.Atoi(asked); err != nil || o.Limit < 1 || o.Limit > longest {
-			return o, wire.Invalid("limit", "it is not a number from 1 to 200")
+// readPage reads limit and after.
+func (q *request) readPage() (err error) {
+	q.page.Limit = usual
+	if asked := q.param("limit"); asked != "" {
+		if q.page.Limit, err = strconv.Atoi(asked); err != nil || q.page.Limit < 1 || q.page.Limit > longest {
+			return wire.Invalid("limit", "it is not a number from 1 to 200")
 		}
 	}
-	if after := q.query.Get("after"); after != "" {
-		if err := o.After.UnmarshalText([]byte(after)); err != nil {
-			return o, wire.Invalid("after", "it is not the next of another page")
-		}
+	if after := q.param("after"); after != "" && q.page.After.UnmarshalText([]byte(after)) != nil {
+		return wire.Invalid("after", "it is not the next of another page")
 	}
-	return o, nil
+	return nil
 }
 
 // missing refuses what the host has not given to the handler.

@@ -1,6 +1,7 @@
 package inspector
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -18,10 +19,7 @@ type verdict struct {
 }
 
 func (h *Handler) host(q *request) (any, error) {
-	model := h.Model
-	if model == nil {
-		model = &capability.Model{}
-	}
+	model := cmp.Or(h.Model, &capability.Model{})
 	var dimensions, behaviours []verdict
 	for _, s := range model.Statuses() {
 		dimensions = append(dimensions, verdict{s.Name, s.Satisfied, s.Why, s.Source})

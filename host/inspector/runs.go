@@ -24,14 +24,14 @@ func (h *Handler) runs(q *request) (any, error) {
 
 // token is the one that a request gives, or that of the run that it names.
 func (h *Handler) token(q *request) (memory.Token, error) {
-	if token := q.query.Get("token"); token != "" {
+	if token := q.param("token"); token != "" {
 		return memory.Token(token), nil
 	}
-	run, err := q.required("run")
-	if err != nil {
-		return "", err
-	}
-	if h.Token == nil {
+	run := q.param("run")
+	switch {
+	case run == "":
+		return "", wire.Invalid("run", "it is required")
+	case h.Token == nil:
 		return "", h.missing("runs' views")
 	}
 	token, err := callHost(q, "the source of tokens", func(ctx context.Context) (memory.Token, error) { return h.Token(ctx, q.tenant, run) })
@@ -47,14 +47,7 @@ func (h *Handler) token(q *request) (memory.Token, error) {
 // view lists a ref as a run saw it and as it is now, in one list, newest first. An entry says which of
 // the two it is in, and one that only the run saw says what became of it.
 func (h *Handler) view(q *request) (any, error) {
-	ref, err := q.required("ref")
-	if err != nil {
-		return nil, err
-	}
-	o, err := q.page()
-	if err != nil {
-		return nil, err
-	}
+	ref, o := q.param("ref"), q.page
 	token, err := h.token(q)
 	if err != nil {
 		return nil, err
@@ -112,10 +105,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, q *request) err
 	if h.Log == nil {
 		return h.missing("events")
 	}
-	run, err := q.required("run")
-	if err != nil {
-		return err
-	}
+	run := q.param("run")
 	first, err := callHost(q, "the log", func(ctx context.Context) ([]events.RunEvent, error) { return h.Log.Read(ctx, q.tenant, run, 0, 1) })
 	if err != nil {
 		return err

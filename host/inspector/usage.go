@@ -38,20 +38,26 @@ type ring struct {
 	refs    map[string]int // the entries of each, of the latest sample
 }
 
-// due tells whether it is time for a sample, which the caller then takes.
-func (u *usages) due(tenant string, now time.Time) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+// of returns the ring of a tenant. The caller holds the lock.
+func (u *usages) of(tenant string) *ring {
 	r := u.rings[tenant]
-	switch {
-	case r != nil && now.Before(r.next):
-		return false
-	case r == nil:
+	if r == nil {
 		if u.rings == nil || len(u.rings) == mostRings { // so many tenants that all begin anew
 			u.rings = map[string]*ring{}
 		}
 		r = &ring{}
 		u.rings[tenant] = r
+	}
+	return r
+}
+
+// due tells whether it is time for a sample, which the caller then takes.
+func (u *usages) due(tenant string, now time.Time) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	r := u.of(tenant)
+	if now.Before(r.next) {
+		return false
 	}
 	r.next = now.Add(samplePause)
 	return true
@@ -62,10 +68,7 @@ func (u *usages) due(tenant string, now time.Time) bool {
 func (u *usages) add(tenant string, refs map[string]int, taken ...sample) map[string]any {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	r := u.rings[tenant]
-	if r == nil {
-		return map[string]any{"samples": append([]sample{}, taken...), "refs": refs} // so many tenants that this one's has gone
-	}
+	r := u.of(tenant)
 	if refs != nil {
 		r.refs = refs
 	}

@@ -3,6 +3,7 @@ package proposal
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,71 +45,35 @@ func ambiguous(value any) bool {
 	return false
 }
 
+// jsonText is a string in JSON.
+var jsonText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
 // rewrite returns well-formed JSON without white space and needless escapes, in which change was
 // applied to every text: names and values.
 func rewrite(raw []byte, change func(string) (string, error)) ([]byte, error) {
-	w := &rewriter{dec: json.NewDecoder(bytes.NewReader(raw)), change: change}
-	w.dec.UseNumber()
-	err := w.value()
-	return w.out.Bytes(), err
-}
-
-type rewriter struct {
-	dec    *json.Decoder
-	out    bytes.Buffer
-	change func(string) (string, error)
-}
-
-func (w *rewriter) value() error {
-	token, err := w.dec.Token()
-	if err != nil {
-		return err
-	}
-	switch t := token.(type) {
-	case json.Delim:
-		return w.group(t)
-	case string:
-		return w.text(t)
-	case json.Number:
-		w.out.WriteString(string(t))
-		return nil
-	default: // true, false, null
-		raw, err := json.Marshal(t)
-		w.out.Write(raw)
-		return err
-	}
-}
-
-// group rewrites what is in an object or a list that has been opened.
-func (w *rewriter) group(open json.Delim) error {
-	w.out.WriteByte(byte(open))
-	for first := true; w.dec.More(); first = false {
-		if !first {
-			w.out.WriteByte(',')
+	var compact bytes.Buffer
+	err := json.Compact(&compact, raw)
+	out := jsonText.ReplaceAllFunc(compact.Bytes(), func(quoted []byte) []byte {
+		text := ""
+		if err == nil {
+			err = json.Unmarshal(quoted, &text)
 		}
-		if open == '{' {
-			if err := w.value(); err != nil { // the name
-				return err
-			}
-			w.out.WriteByte(':')
+		if err == nil {
+			text, err = change(text)
 		}
-		if err := w.value(); err != nil {
-			return err
+		if err == nil {
+			quoted, err = encode(text)
 		}
-	}
-	w.out.WriteByte(byte(open) + 2) // '}' after '{', ']' after '['
-	_, err := w.dec.Token()
-	return err
+		return quoted
+	})
+	return out, err
 }
 
-func (w *rewriter) text(s string) error {
-	s, err := w.change(s)
-	if err != nil {
-		return err
-	}
-	enc := json.NewEncoder(&w.out)
+// encode returns the JSON form of a value in which <, > and & stand as they are.
+func encode(value any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err = enc.Encode(s)
-	w.out.Truncate(w.out.Len() - 1) // the encoder's line end
-	return err
+	err := enc.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

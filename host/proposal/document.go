@@ -56,11 +56,10 @@ func (s *Store) read(ctx context.Context, job *memory.Job, id string) (Proposal,
 
 // put stores a proposal in place of what d is, with its audit record and its event.
 func (s *Store) put(ctx context.Context, job *memory.Job, d driver.Document, p *Proposal, record *audit, event events.Payload) error {
-	value, err := p.MarshalJSON()
+	value, err := encode(stored{format, *p})
 	if err != nil {
 		return err
 	}
-	value = []byte(`{"format":1,"proposal":` + string(value) + `}`)
 	clean, err := job.RedactText(ctx, string(value))
 	if err == nil && clean != string(value) {
 		err = errSecret // what is around the texts would be changed

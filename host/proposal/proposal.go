@@ -1,7 +1,6 @@
 package proposal
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -72,13 +71,7 @@ func (p Proposal) MarshalJSON() ([]byte, error) {
 	if p.Provenance.SourceRunIDs == nil {
 		p.Provenance.SourceRunIDs = []string{}
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(wire(p)); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return encode(wire(p))
 }
 
 func newID(prefix string) string { return prefix + rand.Text() }

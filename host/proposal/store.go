@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,10 +86,7 @@ func New(cfg Config) (*Store, error) {
 			return nil, invalid("Config.Kinds has a kind whose Validator is nil")
 		}
 	}
-	cfg.Kinds = maps.Clone(cfg.Kinds)
-	if cfg.MaxProposals == 0 {
-		cfg.MaxProposals = 10_000
-	}
+	cfg.Kinds, cfg.MaxProposals = maps.Clone(cfg.Kinds), cmp.Or(cfg.MaxProposals, 10_000)
 	return &Store{cfg}, nil
 }
 

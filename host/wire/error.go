@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/openwop/agentmemory/memory"
@@ -144,7 +145,7 @@ func (e Encoder) Envelope(err error) (Envelope, int) {
 		if detailed, ok := said.(interface{ Details() map[string]any }); ok {
 			maps.Copy(details, detailed.Details())
 		}
-		if e.Version != V1 && isGeneric(to.code) {
+		if e.Version != V1 && slices.Contains(generic, to.code) {
 			details["service"] = "memory"
 		}
 	}
@@ -166,8 +167,5 @@ type coded interface {
 	Code() memory.Code
 }
 
-// isGeneric reports whether a code says nothing of the family that it comes from.
-func isGeneric(code memory.Code) bool {
-	return code == memory.CodeValidation || code == memory.CodeForbidden || code == memory.CodeNotFound ||
-		code == memory.CodeStorageLimit
-}
+// generic are the codes that say nothing of the family that they come from.
+var generic = []memory.Code{memory.CodeValidation, memory.CodeForbidden, memory.CodeNotFound, memory.CodeStorageLimit}

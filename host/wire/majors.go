@@ -2,7 +2,6 @@ package wire
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 )
 
@@ -64,10 +63,7 @@ func below(r *http.Request) *http.Request {
 	if r.URL.Path == wellKnown || strings.HasPrefix(r.URL.Path, "/v1/") {
 		return r
 	}
-	moved := new(http.Request)
-	*moved = *r
-	moved.URL = new(url.URL)
-	*moved.URL = *r.URL
+	moved := r.Clone(r.Context())
 	moved.URL.Path = "/v1" + r.URL.Path
 	if r.URL.RawPath != "" {
 		moved.URL.RawPath = "/v1" + r.URL.RawPath

@@ -75,7 +75,7 @@ func (e Encoder) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	reply(w, r, status, envelope)
+	reply(w, status, envelope)
 }
 
 // RefuseMethod answers a request whose method a path does not have; allow is what it has, as
@@ -87,7 +87,7 @@ func (e Encoder) RefuseMethod(w http.ResponseWriter, r *http.Request, allow stri
 		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: noMethod})
 		return
 	}
-	reply(w, r, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
+	reply(w, http.StatusMethodNotAllowed, Envelope{Code: memory.CodeValidation, Message: noMethod})
 }
 
 const noMethod = "the path does not have this method"
@@ -150,16 +150,11 @@ func ReplyTagged(w http.ResponseWriter, r *http.Request, body any) error {
 
 // reply answers with an envelope. What a handler has said of the answer that it meant to give
 // does not hold for this one.
-func reply(w http.ResponseWriter, r *http.Request, status int, body any) {
+func reply(w http.ResponseWriter, status int, body any) {
 	for _, name := range []string{"Content-Length", "Content-Encoding", "ETag", "Last-Modified"} {
 		w.Header().Del(name)
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		return
-	}
 	_ = Reply(w, status, body) // the client has gone
 }
 
@@ -178,33 +173,25 @@ func (e Encoder) Mux(routes map[string]func(w http.ResponseWriter, r *http.Reque
 // [Encoder.RefuseMethod] says.
 func (e Encoder) Routes(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fallback, pattern := mux.Handler(r)
-		if pattern != "" {
+		if _, pattern := mux.Handler(r); pattern != "" {
 			mux.ServeHTTP(w, r)
 			return
 		}
-		said := &discarded{header: http.Header{}}
-		fallback.ServeHTTP(said, r)
-		switch {
-		case said.status >= 300 && said.status < 400: // a path that is cleaned
-			mux.ServeHTTP(w, r)
-		case said.status == http.StatusMethodNotAllowed:
-			e.RefuseMethod(w, r, said.header.Get("Allow"))
-		default:
-			e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
+		var allow []string
+		for _, method := range []string{"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"} {
+			other := *r
+			other.Method = method
+			if _, pattern := mux.Handler(&other); pattern != "" {
+				allow = append(allow, method)
+			}
 		}
+		if len(allow) > 0 {
+			e.RefuseMethod(w, r, strings.Join(allow, ", "))
+			return
+		}
+		e.Refuse(w, r, &Error{Kind: memory.CodeNotFound, Message: "there is nothing at this path"})
 	})
 }
-
-// discarded is an answer of which the status and the header count.
-type discarded struct {
-	header http.Header
-	status int
-}
-
-func (d *discarded) Header() http.Header         { return d.header }
-func (d *discarded) Write(p []byte) (int, error) { return len(p), nil }
-func (d *discarded) WriteHeader(status int)      { d.status = status }
 
 // Read reads the JSON object in the body of a request into v, a pointer to a struct, as
 // strictly as a closed schema: a field that v does not have by that very name, a field of another

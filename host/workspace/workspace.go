@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,9 +51,7 @@ func New(cfg Config) (*Workspace, error) {
 		if *limit.value < 0 {
 			return nil, invalid("Config." + limit.name + " is below 0: 0 means the default")
 		}
-		if *limit.value == 0 {
-			*limit.value = limit.standard
-		}
+		*limit.value = cmp.Or(*limit.value, limit.standard)
 	}
 	if cfg.MaxFileBytes > mostFileBytes {
 		return nil, invalid("Config.MaxFileBytes is above 8 MiB")
@@ -265,9 +264,7 @@ func (w *Workspace) Write(ctx context.Context, job *memory.Job, d Draft) (File, 
 	if job == nil {
 		return File{}, errJob
 	}
-	if d.ContentType == "" {
-		d.ContentType = DefaultContentType
-	}
+	d.ContentType = cmp.Or(d.ContentType, DefaultContentType)
 	if !validPath(d.Path) {
 		return File{}, errPath
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -31,11 +31,13 @@ func Decode(raw []byte, maxBytes int) (any, error) {
 		return nil, errors.New("is not JSON in UTF-8")
 	}
 	names, err := checkText(raw)
-	if err == nil && names != countNames(value) {
-		err = errors.New("has a field twice")
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case hasLoneSurrogate(raw):
+		return nil, errors.New("has a lone surrogate")
+	case names != countNames(value):
+		return nil, errors.New("has a field twice")
 	}
 	return value, nil
 }
@@ -47,11 +49,7 @@ func checkText(raw []byte) (names int, err error) {
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; c {
 		case '"':
-			end := stringEnd(raw[i:])
-			if hasLoneSurrogate(raw[i : i+end]) {
-				return 0, errors.New("has a lone surrogate")
-			}
-			i += end
+			i += stringEnd(raw[i:])
 		case ':':
 			names++
 		case '{', '[':
@@ -99,36 +97,16 @@ func isExact(number []byte) bool {
 	return err == nil && -maxInteger <= n && n <= maxInteger
 }
 
-// hasLoneSurrogate reports whether a string has a \u escape for one half of a surrogate pair only,
-// which encoding/json turns into U+FFFD.
-func hasLoneSurrogate(text []byte) bool {
-	for i := bytes.IndexByte(text, '\\'); i >= 0 && i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		r := escape(text[i:])
-		if !utf16.IsSurrogate(r) {
-			i++ // the escaped character, which may be a backslash
-			continue
-		}
-		if utf16.DecodeRune(r, escape(text[i+6:])) == utf8.RuneError {
-			return true
-		}
-		i += 11
-	}
-	return false
-}
+// escapes are those that stand for no half of a surrogate pair alone, and half is one of those that do.
+var (
+	escapes = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+	half    = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+)
 
-// escape returns the code unit of the \u escape that text begins with, or -1.
-func escape(text []byte) rune {
-	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
+// hasLoneSurrogate reports whether JSON has a \u escape for one half of a surrogate pair only,
+// which encoding/json turns into U+FFFD.
+func hasLoneSurrogate(raw []byte) bool {
+	return half.Match(raw) && half.Match(escapes.ReplaceAll(raw, []byte(" ")))
 }
 
 // countNames counts the names of all fields in a value.

@@ -1,41 +1,39 @@
 package text
 
 import (
-	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Terms yields the words by which a text is found, in the order of the text: in lower case, without
+// Terms returns the words by which a text is found, in the order of the text: in lower case, without
 // accents and English endings, with the parts of identifiers and numbers.
-func Terms(s string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for t := range Tokens(s) {
-			folded := fold(t.Text)
-			switch t.Kind {
-			case Word:
-				if !words(folded, yield) || camel(t.Text) && !parts(t.Text, folded, yield) {
-					return
+func Terms(s string) (terms []string) {
+	for t := range Tokens(s) {
+		folded := fold(t.Text)
+		switch t.Kind {
+		case Word:
+			terms = appendWord(terms, folded)
+			if camel(t.Text) {
+				terms = appendParts(terms, t.Text, folded)
+			}
+		case Pair:
+			terms = append(terms, folded)
+			for _, r := range folded { // one Han character alone can be a word
+				if utf8.RuneLen(r) < len(folded) && unicode.Is(unicode.Han, r) {
+					terms = append(terms, string(r))
 				}
-			case Pair:
-				if !yield(folded) || !signs(folded, yield) {
-					return
-				}
-			case Symbol:
-				if !yield(folded) {
-					return
-				}
-			case Code:
-				if !yield(folded) || !parts(t.Text, folded, yield) {
-					return
-				}
-				if n := ungrouped(folded); n != "" && !yield(n) {
-					return
-				}
+			}
+		case Symbol:
+			terms = append(terms, folded)
+		case Code:
+			terms = appendParts(append(terms, folded), t.Text, folded)
+			if n := ungrouped(folded); n != "" {
+				terms = append(terms, n)
 			}
 		}
 	}
+	return terms
 }
 
 // ungrouped is a number in groups of three digits, such as "12,500", without what separates them; ""
@@ -55,31 +53,20 @@ func ungrouped(code string) string {
 	return strings.Join(groups, "")
 }
 
-// signs yields each Han character of a pair, since one alone can be a word.
-func signs(pair string, yield func(string) bool) bool {
-	for i, r := range pair {
-		if size := utf8.RuneLen(r); size < len(pair) && unicode.Is(unicode.Han, r) && !yield(pair[i:i+size]) {
-			return false
-		}
-	}
-	return true
-}
-
-// words yields the term of a word, and those of the parts of a word with hyphens.
-func words(word string, yield func(string) bool) bool {
+// appendWord appends the term of a word, and those of the parts of a word with hyphens.
+func appendWord(terms []string, word string) []string {
 	word = strings.TrimSuffix(strings.ReplaceAll(word, "’", "'"), "'s")
-	if whole, _, hyphened := strings.Cut(word, "-"); hyphened && whole != "" {
-		if !yield(word) {
-			return false
-		}
-		for part := range strings.SplitSeq(word, "-") {
-			if part != "" && !yield(Stem(part)) {
-				return false
-			}
-		}
-		return true
+	whole, _, hyphened := strings.Cut(word, "-")
+	if !hyphened || whole == "" {
+		return append(terms, Stem(word))
 	}
-	return yield(Stem(word))
+	terms = append(terms, word)
+	for part := range strings.SplitSeq(word, "-") {
+		if part != "" {
+			terms = append(terms, Stem(part))
+		}
+	}
+	return terms
 }
 
 // camel reports whether a word has a capital behind a small letter, as names in code have.
@@ -94,43 +81,34 @@ func camel(word string) bool {
 	return false
 }
 
-// parts yields the words and numbers that an identifier, a path or an address is made of,
+// appendParts appends the words and numbers that an identifier, a path or an address is made of,
 // unless it is all one.
-func parts(code, folded string, yield func(string) bool) bool {
-	start := 0
-	kind := func(r rune) int {
+func appendParts(terms []string, code, folded string) []string {
+	kind := func(r rune) Kind {
 		switch {
 		case unicode.IsLetter(r) || unicode.IsMark(r):
-			return 1
+			return Word
 		case unicode.IsNumber(r):
-			return 2
+			return Code
 		}
-		return 0
+		return Symbol
 	}
-	end := func(at int) bool {
-		part := fold(code[start:at])
-		if part == "" || part == folded || kind(firstRune(part)) == 0 {
-			return true
+	start, last, lower := 0, Symbol, false
+	end := func(at int) {
+		if part := fold(code[start:at]); last != Symbol && part != "" && part != folded {
+			terms = append(terms, Stem(part))
 		}
-		return yield(Stem(part))
+		start = at
 	}
-	last, lower := 0, false
 	for i, r := range code {
 		k := kind(r)
-		if camel := k == 1 && last == 1 && lower && unicode.IsUpper(r); k != last || camel {
-			if !end(i) {
-				return false
-			}
-			start = i
+		if camel := k == Word && last == Word && lower && unicode.IsUpper(r); k != last || camel {
+			end(i)
 		}
 		last, lower = k, unicode.IsLower(r)
 	}
-	return end(len(code))
-}
-
-func firstRune(s string) rune {
-	r, _ := utf8.DecodeRuneInString(s)
-	return r
+	end(len(code))
+	return terms
 }
 
 // fold is a token in lower case, without the marks that stand alone behind a letter.
