@@ -108,7 +108,7 @@ func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*
 		}
 	}
 	slices.SortFunc(values, func(a, b *memory.Entry) int {
-		if a.Before(b) { // it is newer
+		if a.Compare(b) < 0 { // it is newer
 			return -1
 		}
 		return 1
@@ -126,7 +126,7 @@ func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*
 			newer := stay[slot]
 			if i, _ := slices.BinarySearchFunc(newer, e, compareLife); i == len(newer) {
 				stay[slot], stays = append(newer, e), true
-			} else if by == nil || newer[i].Before(by) {
+			} else if by == nil || newer[i].Compare(by) < 0 {
 				by = newer[i]
 			}
 		}

@@ -132,12 +132,7 @@ func (p *pass) takeOutputs() error {
 			p.entries = append(p.entries, e)
 		}
 	}
-	slices.SortFunc(p.entries, func(a, b memory.Entry) int {
-		if a.Before(&b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(p.entries, func(a, b memory.Entry) int { return a.Compare(&b) })
 	return nil
 }
 

@@ -84,7 +84,7 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		stored, byID := driver.Stored{Entries: map[driver.Located]driver.Record{}}, map[string]endedRecord{}
 		for _, r := range ended {
 			r.Scope = driver.Scope{Tenant: tenant, Ref: ref}
-			byID[r.Entry.ID], stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r, r.Record
+			byID[r.Entry.ID], stored.Entries[r.Located()] = r, r.Record
 		}
 		gone := stored.Purgeable(func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
 		if removed = len(gone); removed == 0 {
