@@ -42,13 +42,13 @@ func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) (int
 		UPDATE agentmemory.tenants t SET horizon = $2 WHERE t.tenant = $1 AND t.horizon < $2
 			AND EXISTS (SELECT FROM agentmemory.versions v WHERE v.tenant = $1 AND v.version = $2 AND v.mark = $3)`
 	held := false
-	look, n, err := db.dialect.Look(ctx, tenant, v, &held)
+	check, n, err := db.dialect.CheckVersion(ctx, tenant, v, &held)
 	if err != nil {
 		return 0, err
 	}
 	err = db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
-		b.Queue(move, look.Args[:3]...)
-		queueRead(b, look)
+		b.Queue(move, check.Args[:3]...)
+		queueRead(b, check)
 	})
 	if err == nil && !held {
 		err = driver.ErrSnapshotUnavailable
