@@ -315,9 +315,4 @@ func sequence[T any](list []T, err error) iter.Seq2[T, error] {
 	}
 }
 
-func newestFirst(a, b driver.Entry) int {
-	if a.Before(&b) {
-		return -1
-	}
-	return 1
-}
+func newestFirst(a, b driver.Entry) int { return a.Compare(&b) }

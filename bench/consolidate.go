@@ -140,14 +140,6 @@ func paraphrased(n int) (entries []memory.Entry, again []int) {
 // LastFound is where results go, so that the compiler cannot leave out the work.
 var LastFound any
 
-func again(f func()) func(int) {
-	return func(n int) {
-		for range n {
-			f()
-		}
-	}
-}
-
 func planned(entries []memory.Entry) func() {
 	return func() {
 		plan, err := consolidate.Rules{}.Plan(context.Background(), entries)
@@ -176,18 +168,18 @@ func similar(entries []memory.Entry) []consolidate.Candidates {
 func consolidateRows() []row {
 	rows := []row{{"consolidate/guard/n=10000", "", func() (sides, error) {
 		entries, _ := paraphrased(10_000)
-		return sides{ours: again(guarded(entries)), items: 10_000}, nil
+		return sides{ours: repeat(guarded(entries)), items: 10_000}, nil
 	}}}
 	for _, n := range []int{10_000, 100_000} {
 		rows = append(rows,
 			row{fmt.Sprintf("consolidate/plan/n=%d", n), "", func() (sides, error) {
-				return sides{ours: again(planned(mixed(n))), items: n}, nil
+				return sides{ours: repeat(planned(mixed(n))), items: n}, nil
 			}},
 			row{fmt.Sprintf("consolidate/similar/n=%d", n), "", func() (sides, error) {
 				entries, paraphrases := paraphrased(n)
 				return sides{
 					check: func() error { return checkNearest(entries, paraphrases) },
-					ours:  again(func() { LastFound = similar(entries) }), items: n,
+					ours:  repeat(func() { LastFound = similar(entries) }), items: n,
 				}, nil
 			}})
 	}
@@ -195,7 +187,7 @@ func consolidateRows() []row {
 		rows = append(rows, row{"consolidate/worst/" + w.name, "", func() (sides, error) {
 			entries := entriesOf(w.texts())
 			plan, guard := planned(entries), guarded(entries)
-			return sides{ours: again(func() {
+			return sides{ours: repeat(func() {
 				plan()
 				LastFound = similar(entries)
 				guard()

@@ -147,7 +147,7 @@ func (p *pass) whyNotSupersede(g *Group) string {
 	for _, id := range g.Retire {
 		e := p.entries[id]
 		switch {
-		case !by.Before(e):
+		case by.Compare(e) >= 0:
 			return "the newest value of a slot stays"
 		case !slices.ContainsFunc(slotsOf(e), func(slot string) bool { return slices.Contains(slots, slot) }):
 			return "the slots differ"

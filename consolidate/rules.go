@@ -107,9 +107,7 @@ func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*
 			values = append(values, &entries[i])
 		}
 	}
-	slices.SortFunc(values, func(a, b *memory.Entry) int { // newest first (M5)
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-	})
+	slices.SortFunc(values, (*memory.Entry).Compare) // newest first (M5)
 	successors := map[*memory.Entry]*memory.Entry{}
 	stay := map[[2]string][]*memory.Entry{} // values of a slot, each of which lives longer than all newer ones
 	for _, e := range values {
@@ -123,7 +121,7 @@ func planSlots(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]*
 			newer := stay[slot]
 			if i, _ := slices.BinarySearchFunc(newer, e, compareLife); i == len(newer) {
 				stay[slot], stays = append(newer, e), true
-			} else if by == nil || newer[i].Before(by) {
+			} else if by == nil || newer[i].Compare(by) < 0 {
 				by = newer[i]
 			}
 		}

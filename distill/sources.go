@@ -1,7 +1,6 @@
 package distill
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -133,9 +132,7 @@ func (p *pass) takeOutputs() error {
 			p.entries = append(p.entries, e)
 		}
 	}
-	slices.SortFunc(p.entries, func(a, b memory.Entry) int { // newest first (M5)
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(b.ID, a.ID))
-	})
+	slices.SortFunc(p.entries, func(a, b memory.Entry) int { return a.Compare(&b) }) // newest first (M5)
 	return nil
 }
 

@@ -146,7 +146,7 @@ func newErasure(b *Bank, tenant string) *erasure {
 
 // markErased marks a record for erasure.
 func (x *erasure) markErased(rec Record) {
-	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	at := rec.Located()
 	if _, known := x.marked[at]; known || rec.Erased {
 		return
 	}
@@ -298,12 +298,12 @@ func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Rec
 			if rec.State != Merged {
 				continue
 			}
-			_, marked := x.marked[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}]
+			_, marked := x.marked[rec.Located()]
 			if marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 				x.putRewritten(rec)
 				behind = append(behind, rec.Entry.ID)
 			} else {
-				x.mutation.Restore = append(x.mutation.Restore, driver.Located{Scope: rec.Scope, ID: rec.Entry.ID})
+				x.mutation.Restore = append(x.mutation.Restore, rec.Located())
 			}
 		}
 		found = nil
@@ -325,7 +325,7 @@ func (x *erasure) restoreMerged(ctx context.Context, at driver.Located, head Rec
 
 // putRewritten puts the rewritten form of an entry in its place.
 func (x *erasure) putRewritten(rec Record) {
-	at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
+	at := rec.Located()
 	if _, marked := x.marked[at]; !marked || rec.Erased || !rec.Entry.LiveAt(x.at) {
 		return
 	}
@@ -362,7 +362,7 @@ func (x *erasure) commit(ctx context.Context, done *Forgotten) error {
 	done.Erased = append(done.Erased, m.Erase...)
 	done.Restored = append(done.Restored, m.Restore...)
 	for _, p := range m.Put {
-		done.Rewritten = append(done.Rewritten, driver.Located{Scope: p.Scope, ID: p.Entry.ID})
+		done.Rewritten = append(done.Rewritten, p.Located())
 	}
 	done.Lost = append(done.Lost, x.lost...)
 	done.Documents += len(m.Documents)

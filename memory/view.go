@@ -206,7 +206,7 @@ func (v *view) list(ctx context.Context, s Scope, q driver.Query) ([]Entry, erro
 	merged := make([]Entry, 0, len(base)+len(own))
 	for len(base)+len(own) > 0 && (q.Limit == 0 || len(merged) < q.Limit) {
 		switch {
-		case len(own) == 0 || len(base) > 0 && base[0].Before(&own[0]):
+		case len(own) == 0 || len(base) > 0 && base[0].Compare(&own[0]) < 0:
 			merged, base = append(merged, base[0]), base[1:]
 		case len(base) > 0 && base[0].ID == own[0].ID: // of a child, from before the run was resumed
 			base = base[1:]

@@ -52,9 +52,9 @@ var operations = []operation{
 		}
 		return errors.Join(err, run.End(ctx))
 	}},
-	{name: "ask by words", why: "every entry that has a word of the question is ranked",
-		prepare: func(w *world, ctx context.Context) error { return w.ask(ctx) },
-		do:      func(w *world, ctx context.Context) error { return w.ask(ctx) }},
+	{name: "recall by words", why: "every entry that has a word of the question is ranked",
+		prepare: func(w *world, ctx context.Context) error { return w.recall(ctx) },
+		do:      func(w *world, ctx context.Context) error { return w.recall(ctx) }},
 	forget(10), forget(200),
 	{name: "a consolidation with nothing to do",
 		prepare: func(w *world, ctx context.Context) error { return w.consolidate(ctx) },
@@ -136,7 +136,7 @@ func (w *world) list(ctx context.Context, o memory.ListOptions) error {
 	return err
 }
 
-func (w *world) ask(ctx context.Context) error {
+func (w *world) recall(ctx context.Context) error {
 	_, err := w.bank.Search(ctx, tenant, ref, memory.Search{Text: "Which invoice is due for customer 77?", Limit: 10})
 	return err
 }

@@ -36,8 +36,8 @@ func newBleveIndex(m *dataset.Memory) (*bleveIndex, error) {
 	return &bleveIndex{index}, nil
 }
 
-// ask is an asker. Ties are broken by the id, so that the answer is the same every time.
-func (b *bleveIndex) ask(ctx context.Context, text string) ([]string, error) {
+// search is a searcher. Ties are broken by the id, so that the answer is the same every time.
+func (b *bleveIndex) search(ctx context.Context, text string) ([]string, error) {
 	request := bleve.NewSearchRequest(bleve.NewMatchQuery(text))
 	request.Size = depth
 	request.SortBy([]string{"-_score", "_id"})

@@ -22,16 +22,16 @@ func TestLanguages(t *testing.T) {
 	s, err := openInMemory(ctx, after(memories), recall.Config{})
 	require.NoError(t, err)
 	for _, m := range memories {
-		ask, err := s.live(ctx, m)
+		search, err := s.live(ctx, m)
 		require.NoError(t, err)
 		bleve, err := newBleveIndex(m)
 		require.NoError(t, err)
 		var found, theirs float64
 		for i := range m.Questions {
 			q := &m.Questions[i]
-			answer, err := ask(ctx, q.Text)
+			answer, err := search(ctx, q.Text)
 			require.NoError(t, err)
-			peer, err := bleve.ask(ctx, q.Text)
+			peer, err := bleve.search(ctx, q.Text)
 			require.NoError(t, err)
 			found, theirs = found+recallAt(5, q, answer), theirs+recallAt(5, q, peer)
 			if recallAt(5, q, answer) < 1 {

@@ -11,8 +11,8 @@ import (
 
 // system is something that answers questions about one memory.
 type system struct {
-	name string
-	ask  asker
+	name   string
+	search searcher
 }
 
 // slot names a pair of scores: the questions' variant, their half of the data set, and a group of them,
@@ -88,7 +88,7 @@ func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*stor
 			if err != nil {
 				return fmt.Errorf("question %s, %s: %w", q.ID, v.name, err)
 			}
-			peer, err := index.ask(ctx, text)
+			peer, err := index.search(ctx, text)
 			if err != nil {
 				return err
 			}
@@ -96,13 +96,13 @@ func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*stor
 		}
 	}
 	// Now that all of them have built what they build, the questions are asked again and timed.
-	for _, s := range append(ours, system{bleveName, index.ask}) {
+	for _, s := range append(ours, system{bleveName, index.search}) {
 		if !slices.Contains(r.systems, s.name) {
 			r.systems = append(r.systems, s.name)
 		}
 		for _, q := range m.Questions {
 			start := time.Now()
-			if _, err := s.ask(ctx, q.Text); err != nil {
+			if _, err := s.search(ctx, q.Text); err != nil {
 				return err
 			}
 			r.took[s.name] = append(r.took[s.name], time.Since(start))
@@ -115,7 +115,7 @@ func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*stor
 func sameAnswer(ctx context.Context, systems []system, text string) ([]string, error) {
 	var first []string
 	for i, s := range systems {
-		answer, err := s.ask(ctx, text)
+		answer, err := s.search(ctx, text)
 		if err != nil {
 			return nil, err
 		}

@@ -140,7 +140,7 @@ func TestRun_RefusesFilesThatCannotBeMeasured(t *testing.T) {
 }
 
 func TestSameAnswer_NamesTheTwoThatDiffer(t *testing.T) {
-	say := func(ids ...string) asker {
+	say := func(ids ...string) searcher {
 		return func(context.Context, string) ([]string, error) { return ids, nil }
 	}
 	got, err := sameAnswer(context.Background(), []system{{"x", say("a", "b")}, {"y", say("a", "b")}}, "?")

@@ -22,8 +22,8 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-// asker answers a question with the ids of at most depth entries, best first.
-type asker func(ctx context.Context, text string) ([]string, error)
+// searcher answers a question with the ids of at most depth entries, best first.
+type searcher func(ctx context.Context, text string) ([]string, error)
 
 // store is one of the library's stores, with a bank that ranks.
 type store struct {
@@ -123,7 +123,7 @@ func openPostgres(ctx context.Context, now time.Time, cfg recall.Config) (*store
 }
 
 // live puts the entries of a data set's memory into a ref of their own and asks live memory.
-func (s *store) live(ctx context.Context, m *dataset.Memory) (asker, error) {
+func (s *store) live(ctx context.Context, m *dataset.Memory) (searcher, error) {
 	ref := "live/" + m.Ref
 	if err := s.put(ctx, ref, "entry", m.Entries, nil); err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *store) live(ctx context.Context, m *dataset.Memory) (asker, error) {
 //  5. Step 1 and 2 happen once more, which the run does not see.
 //
 // So the view holds what live puts into its ref, and has to give the same answers.
-func (s *store) aged(ctx context.Context, m *dataset.Memory) (asker, error) {
+func (s *store) aged(ctx context.Context, m *dataset.Memory) (searcher, error) {
 	ref := "aged/" + m.Ref
 	// Entries of different subjects never merge: only copies do, with what they are copies of.
 	own := func(e *dataset.Entry) []string { return []string{"entry " + e.ID} }
@@ -240,7 +240,7 @@ func (s *store) consolidate(ctx context.Context, ref string, copies int) error {
 
 // answers turns the hits of a question into ids of the data set. A hit that is no entry of the data set
 // is an error: it was forgotten, merged or written after the view was taken.
-func (s *store) answers(m *dataset.Memory, recall func(ctx context.Context, q memory.Search) ([]memory.Hit, error)) asker {
+func (s *store) answers(m *dataset.Memory, recall func(ctx context.Context, q memory.Search) ([]memory.Hit, error)) searcher {
 	ids := map[string]string{}
 	for i, e := range m.Entries {
 		ids[storeID("entry", i)] = e.ID

@@ -54,7 +54,7 @@ func (w *world) step(ctx context.Context, r *rand.Rand, tenant int) error {
 	case k < 60:
 		return w.run(ctx, r, tenant)
 	case k < 90:
-		return w.ask(ctx, r, tenant)
+		return w.recall(ctx, r, tenant)
 	case k < 96:
 		return w.promise(ctx, r, tenant)
 	case k < 98:
@@ -171,15 +171,15 @@ func check(e memory.Entry, tenant string) error {
 	return nil
 }
 
-// ask recalls five entries. The first question about a tenant reads all it has.
-func (w *world) ask(ctx context.Context, r *rand.Rand, tenant int) error {
+// recall finds five entries. The first question about a tenant reads all it has.
+func (w *world) recall(ctx context.Context, r *rand.Rand, tenant int) error {
 	name, b := tenantName(tenant), &w.books[tenant]
 	b.mu.Lock()
-	b.asks++
+	b.recalls++
 	op := "recall"
-	if b.asks == 1 {
+	if b.recalls == 1 {
 		op = "recall, first"
-		w.asked.Add(1)
+		w.recalled.Add(1)
 	}
 	b.mu.Unlock()
 	var hits []memory.Hit

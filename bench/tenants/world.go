@@ -47,7 +47,7 @@ type world struct {
 	armed     atomic.Int64 // commitments of the clients, which are due within seconds
 	settled   atomic.Int64 // commitments that have fired or lapsed
 	runs      atomic.Int64
-	asked     atomic.Int64 // tenants about which something was recalled, each of which has an index
+	recalled  atomic.Int64 // tenants about which something was recalled, each of which has an index
 
 	latencies latencies
 	busy      time.Duration // that clients have worked
@@ -57,10 +57,10 @@ type world struct {
 
 // book is what a tenant is known to have.
 type book struct {
-	mu   sync.Mutex
-	live map[string]kept // by id
-	put  int             // entries that clients have written
-	asks int             // questions so far
+	mu      sync.Mutex
+	live    map[string]kept // by id
+	put     int             // entries that clients have written
+	recalls int             // questions so far
 }
 
 type kept struct {

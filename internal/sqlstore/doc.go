@@ -3,7 +3,7 @@
 //
 // # Guarantees
 //
-// Whether a version can be read is looked at behind what was read of it, so that what was read was
+// Whether a version can be read is checked behind what was read of it, so that what was read was
 // whole (M7). An event that cannot be read holds up its own run only (E3).
 //
 // # Errors

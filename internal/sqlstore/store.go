@@ -189,32 +189,27 @@ func listing(s driver.Scope, q *driver.Query) *Listing {
 
 func distinct(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
-// look is the query whether the version of a number and mark can be read.
-func (d *Dialect) look(tenant string, n int64, mark driver.Mark, held *bool) Query {
-	first := n == 0 && mark == driver.FirstMark(d.Incarnation, tenant)
-	return One(d.Available, []any{d.Name(tenant), n, mark[:], first}, held)
-}
-
-// Look is the query whether a version can be read, and its number.
-func (d *Dialect) Look(ctx context.Context, tenant string, v driver.Version, held *bool) (Query, int64, error) {
+// CheckVersion returns the query that tells whether a version can be read, and its number.
+func (d *Dialect) CheckVersion(ctx context.Context, tenant string, v driver.Version, held *bool) (Query, int64, error) {
 	if err := ctx.Err(); err != nil {
 		return Query{}, 0, err
 	}
 	n, mark, err := v.Parse()
-	return d.look(tenant, int64(n), mark, held), int64(n), err
+	first := n == 0 && mark == driver.FirstMark(d.Incarnation, tenant)
+	return One(d.Available, []any{d.Name(tenant), int64(n), mark[:], first}, held), int64(n), err
 }
 
-// readAt answers a query about versions. Whether they are available is looked at behind it: what
+// readAt answers a query about versions. Whether they are available is checked behind it: what
 // can be read was whole before.
 func (st *Store) readAt(ctx context.Context, tenant string, read func(numbers []int64) Query, versions ...driver.Version) error {
-	numbers, held, looks := make([]int64, len(versions)), make([]bool, len(versions)), make([]Query, len(versions))
+	numbers, held, checks := make([]int64, len(versions)), make([]bool, len(versions)), make([]Query, len(versions))
 	for i, v := range versions {
 		var err error
-		if looks[i], numbers[i], err = st.d.Look(ctx, tenant, v, &held[i]); err != nil {
+		if checks[i], numbers[i], err = st.d.CheckVersion(ctx, tenant, v, &held[i]); err != nil {
 			return err
 		}
 	}
-	err := st.d.Read(ctx, tenant, func() []Query { return append([]Query{read(numbers)}, looks...) })
+	err := st.d.Read(ctx, tenant, func() []Query { return append([]Query{read(numbers)}, checks...) })
 	if err == nil && slices.Contains(held, false) {
 		err = driver.ErrSnapshotUnavailable
 	}

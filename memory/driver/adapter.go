@@ -92,7 +92,7 @@ type Cursor struct {
 // asks no database filters by it.
 func (q *Query) Matches(e *Entry) bool {
 	last := Entry{ID: q.After.ID, CreatedAt: q.After.CreatedAt}
-	return e.LiveAt(q.At) && (q.After.IsZero() || last.Before(e)) &&
+	return e.LiveAt(q.At) && (q.After.IsZero() || last.Compare(e) < 0) &&
 		(q.Since.IsZero() || !e.CreatedAt.Before(q.Since)) && (q.Until.IsZero() || e.CreatedAt.Before(q.Until)) &&
 		(len(q.IDs) == 0 || slices.Contains(q.IDs, e.ID)) && q.carried(e)
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -69,13 +70,10 @@ func (e *Entry) Compacted() bool {
 	return slices.ContainsFunc(e.Tags, func(t string) bool { return strings.HasPrefix(t, CompactedPrefix) })
 }
 
-// Before reports whether e stands before o in a list: newest first by CreatedAt,
-// ties by the bytes of the ID, descending (M5).
-func (e *Entry) Before(o *Entry) bool {
-	if !e.CreatedAt.Equal(o.CreatedAt) {
-		return e.CreatedAt.After(o.CreatedAt)
-	}
-	return e.ID > o.ID
+// Compare orders entries as a list does: newest first by CreatedAt, ties by the bytes of the
+// ID, descending (M5). It is negative if e stands before o.
+func (e *Entry) Compare(o *Entry) int {
+	return cmp.Or(o.CreatedAt.Compare(e.CreatedAt), strings.Compare(o.ID, e.ID))
 }
 
 // MarshalJSON writes the protocol's MemoryEntry, whose tags are never null.

@@ -79,6 +79,9 @@ type Placed struct {
 	Entry Entry
 }
 
+// Located returns the place of the entry.
+func (p *Placed) Located() Located { return Located{p.Scope, p.Entry.ID} }
+
 // Retirement ends the life of an entry.
 type Retirement struct {
 	Located

@@ -9,7 +9,8 @@ import (
 // fills in what [Mutation.Needs] asks for, and asks [Stored.Plan] what to do.
 type Stored struct {
 	// Entries are the records of entries that the mutation names. Of an erased one only
-	// the ID, State and Erased are looked at. An id that the scope does not hold is left out.
+	// the ID, State and Erased are looked at. An id that the scope does not hold has a record
+	// without an ID, or none.
 	Entries map[Located]Record
 	// MergedInto are the ids of all records whose For names an entry, in any order.
 	MergedInto map[Located][]string
@@ -34,7 +35,7 @@ func (m *Mutation) Needs() Stored {
 		s.MergedInto[l] = nil
 	}
 	for i := range m.Put {
-		s.Entries[m.Put[i].located()] = Record{}
+		s.Entries[m.Put[i].Located()] = Record{}
 	}
 	for _, x := range m.Retire {
 		s.Entries[x.Located] = Record{}
@@ -109,8 +110,8 @@ type planned struct {
 func (p *planner) entry(l Located) *planned {
 	e := p.entries[l]
 	if e == nil {
-		e = new(planned)
-		e.Record, e.there = p.stored.Entries[l]
+		e = &planned{Record: p.stored.Entries[l]}
+		e.there = e.Entry.ID != ""
 		e.counts = e.counted()
 		p.entries[l] = e
 	}
@@ -177,7 +178,7 @@ func (p *planner) holds(m *Mutation) bool {
 
 // insert reports whether the scope does not hold the entry, or holds the same.
 func (p *planner) insert(x *Placed) bool {
-	e := p.entry(x.located())
+	e := p.entry(x.Located())
 	e.put = true
 	if e.there {
 		return !e.Erased && e.Entry.Equal(&x.Entry)
@@ -214,5 +215,3 @@ func (p *planner) grows() (u Limits) {
 	}
 	return u
 }
-
-func (p *Placed) located() Located { return Located{p.Scope, p.Entry.ID} }

@@ -29,13 +29,13 @@ func (s *Stored) Purgeable(retired func(*Record) bool, at time.Time) (gone []Loc
 	}
 	for i := 0; i < len(chains); i++ {
 		end := chains[i]
-		for _, r := range byFor[Located{end.Scope, end.Entry.ID}] {
+		for _, r := range byFor[end.Located()] {
 			chains = append(chains, link{r, end.restorable && r.State == Merged})
 		}
 	}
 	named := map[Located]bool{} // by one that stays
 	for _, r := range slices.Backward(chains) {
-		place := Located{r.Scope, r.Entry.ID}
+		place := r.Located()
 		if (over(r.Record) || retired(r.Record) && !r.restorable) && !named[place] {
 			gone = append(gone, place)
 		} else {

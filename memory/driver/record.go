@@ -48,6 +48,9 @@ type Record struct {
 	Erased bool
 }
 
+// Located returns the place of the entry.
+func (r *Record) Located() Located { return Located{r.Scope, r.Entry.ID} }
+
 // HistoryQuery narrows a [Transactor.History]. Empty fields do not narrow.
 type HistoryQuery struct {
 	Ref     string   // records of this ref

@@ -91,8 +91,6 @@ func (t *tenant) stored(m *driver.Mutation) driver.Stored {
 	for l := range s.Entries {
 		if r := t.find(l.Ref, l.ID); r != nil {
 			s.Entries[l] = r.record()
-		} else {
-			delete(s.Entries, l)
 		}
 	}
 	for l := range s.MergedInto {

@@ -55,7 +55,7 @@ func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 	for _, r := range sc.recs {
 		if r.erased || r.died < forever || !r.entry.LiveAt(at) {
 			rec := r.record()
-			candidates.Entries[driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}] = rec
+			candidates.Entries[rec.Located()] = rec
 		}
 	}
 	retired := func(r *driver.Record) bool { return sc.recs[r.Entry.ID].died <= v }

@@ -112,12 +112,7 @@ func begin(q *driver.Query) *record {
 // newest sorts entries as a list has them, and returns the first of them; all if limit is not
 // above 0.
 func newest(entries []driver.Entry, limit int) []driver.Entry {
-	slices.SortFunc(entries, func(a, b driver.Entry) int {
-		if a.Before(&b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(entries, func(a, b driver.Entry) int { return a.Compare(&b) })
 	if limit > 0 {
 		entries = entries[:min(len(entries), limit)]
 	}

@@ -115,7 +115,7 @@ const unknownRev = -1
 func (g *group) leave(w *writes) {
 	for i := range w.plan.Insert {
 		p := &w.plan.Insert[i]
-		g.stored.Entries[driver.Located{Scope: p.Scope, ID: p.Entry.ID}] = driver.Record{Scope: p.Scope, Entry: p.Entry}
+		g.stored.Entries[p.Located()] = driver.Record{Scope: p.Scope, Entry: p.Entry}
 	}
 	for _, x := range w.plan.Retire {
 		r := g.stored.Entries[x.Located]
@@ -193,7 +193,7 @@ func (g *group) loadEntries(b *pgx.Batch) {
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
 		r, err := scanRecord(row, g.tenant())
-		g.stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r.Record
+		g.stored.Entries[r.Located()] = r.Record
 		return err
 	}))
 }

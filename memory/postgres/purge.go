@@ -42,13 +42,13 @@ func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) (int
 		UPDATE agentmemory.tenants t SET horizon = $2 WHERE t.tenant = $1 AND t.horizon < $2
 			AND EXISTS (SELECT FROM agentmemory.versions v WHERE v.tenant = $1 AND v.version = $2 AND v.mark = $3)`
 	held := false
-	look, n, err := db.dialect.Look(ctx, tenant, v, &held)
+	check, n, err := db.dialect.CheckVersion(ctx, tenant, v, &held)
 	if err != nil {
 		return 0, err
 	}
 	err = db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
-		b.Queue(move, look.Args[:3]...)
-		queueRead(b, look)
+		b.Queue(move, check.Args[:3]...)
+		queueRead(b, check)
 	})
 	if err == nil && !held {
 		err = driver.ErrSnapshotUnavailable
@@ -84,7 +84,7 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		stored, byID := driver.Stored{Entries: map[driver.Located]driver.Record{}}, map[string]endedRecord{}
 		for _, r := range ended {
 			r.Scope = driver.Scope{Tenant: tenant, Ref: ref}
-			byID[r.Entry.ID], stored.Entries[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] = r, r.Record
+			byID[r.Entry.ID], stored.Entries[r.Located()] = r, r.Record
 		}
 		gone := stored.Purgeable(func(r *driver.Record) bool { return byID[r.Entry.ID].died <= horizon }, at)
 		if removed = len(gone); removed == 0 {

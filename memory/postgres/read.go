@@ -30,7 +30,8 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 // the server would plan each call anew. So statements SELECT such a parameter, which hides it; but
 // no cluster takes that from one about all tenants.
 
-// The four statements that read entries: live or at a version, of a list or of the ids $11.
+// The statements that read entries: live or at a version, of a list or of the ids $11, and of one
+// id, which costs a fourth less than a list of one.
 // $10 is the version; what is live has died at none. They are steps into an index each, since
 // no optional part of a query changes them: bounds that it does not set are those of all
 // entries, and every array contains the empty one. The CASE and the OFFSET keep planners
@@ -40,6 +41,10 @@ const (
 		SELECT ` + entryColumns + ` FROM ` + lasting + inPage
 	namedLive = `
 		SELECT ` + entryColumns + ` FROM ` + named + `
+		WHERE e.died = 9223372036854775807 AND e.born <= $10` + inPage
+	oneLive = `
+		SELECT ` + entryColumns + ` FROM (
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $11 OFFSET 0) e
 		WHERE e.died = 9223372036854775807 AND e.born <= $10` + inPage
 
 	// At a version there is to add what has been retired since, and the few entries that were
@@ -84,11 +89,15 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 		limit = l.Limit
 	}
 	args := []any{[]byte(l.Tenant), []byte(l.Ref), l.At.UnixMilli(), since, l.Before, []byte(l.BeforeID), append([]string{}, tags...), subjects, limit, version}
-	if len(l.IDs) == 0 {
+	switch {
+	case len(l.IDs) == 0:
 		return text, args
-	}
-	if text = namedLive; l.Version != "" {
+	case l.Version != "":
 		text = namedAt
+	case len(l.IDs) == 1:
+		return oneLive, append(args, []byte(l.IDs[0]))
+	default:
+		text = namedLive
 	}
 	return text, append(args, idKeys(l.IDs))
 }

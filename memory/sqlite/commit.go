@@ -32,6 +32,9 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 	return done, db.writer.run(ctx, &call{do: func(t *tx) error {
 		done = driver.Applied{}
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
+		if !m.Unversioned() {
+			c.loadVersion()
+		}
 		if look {
 			c.load(m)
 		}
@@ -42,13 +45,13 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 		if plan.Empty() && onlyPut {
 			return errUnchanged
 		}
-		if !m.Unversioned() {
-			done.Version = c.makeVersion(&plan)
-		}
 		for i := range plan.Insert {
 			if !c.insert(&plan.Insert[i]) {
 				return errThere
 			}
+		}
+		if !m.Unversioned() {
+			done.Version = c.makeVersion(plan.Grows, append([]byte{}, plan.Journal()...)) // which is not NULL
 		}
 		c.label(plan.Insert)
 		c.changeEntries(&plan)
@@ -76,7 +79,8 @@ func sizeOf(m *driver.Mutation) (n int) {
 type change struct {
 	*tx
 	tenant    string
-	version   int64 // that it makes
+	version   int64         // that it makes
+	used      driver.Limits // by the tenant before, but for what waits
 	stored    driver.Stored
 	rows      map[driver.Located]*row // that it names, as its parts have left them
 	documents []storedDocument
@@ -86,8 +90,8 @@ const (
 	getMergedInto = `SELECT e.ref, e.successor, e.id FROM json_each(?2) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.successor = ` + name1 + ` AND e.successor <> ''`
 
-	getUsed = `SELECT ifnull((SELECT entries FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1), 0),
-		ifnull((SELECT bytes FROM versions WHERE tenant = ?2 ORDER BY version DESC LIMIT 1), 0), (` + countWaiting + `)`
+	getLast    = `SELECT version, entries, bytes FROM versions WHERE tenant = ? ORDER BY version DESC LIMIT 1`
+	addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes, journal) VALUES (?, ?, ?, ?, ?, ?)`
 )
 
 // load looks up what a mutation names.
@@ -95,10 +99,9 @@ func (c *change) load(m *driver.Mutation) {
 	c.stored = m.Needs()
 	if places := slices.Collect(maps.Keys(c.stored.Entries)); len(places) > 0 {
 		rows, _ := collect(c.query, rowScanner(c.tenant), getRows, c.tenant, placesIn(places))
-		clear(c.stored.Entries)
 		for i := range rows {
-			c.rows[rows[i].located()] = &rows[i]
-			c.stored.Entries[rows[i].located()] = rows[i].Record
+			c.rows[rows[i].Located()] = &rows[i]
+			c.stored.Entries[rows[i].Located()] = rows[i].Record
 		}
 	}
 	if places := slices.Collect(maps.Keys(c.stored.MergedInto)); len(places) > 0 {
@@ -110,9 +113,9 @@ func (c *change) load(m *driver.Mutation) {
 			return true, err
 		}, getMergedInto, c.tenant, placesIn(places))
 	}
-	if m.Limits != (driver.Limits{}) {
-		used := &c.stored.Used
-		first(c.query, []any{&used.Entries, &used.Bytes, &used.Waiting}, getUsed, m.Limits.Waiting, c.tenant)
+	c.stored.Used = c.used
+	if m.Limits.Waiting > 0 {
+		first(c.query, []any{&c.stored.Used.Waiting}, countWaiting, m.Limits.Waiting, c.tenant)
 	}
 	c.loadDocuments(m.Documents)
 }
@@ -126,20 +129,17 @@ func placesIn(places []driver.Located) string {
 	return inJSON(rows)
 }
 
-// addVersion makes the next version of a tenant from the last one. The transaction has the
+// loadVersion reads what the next version of the tenant is made from. The transaction has the
 // database's only write lock, so that the order of versions is the order of commits.
-const addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes, journal)
-	SELECT ?1, ifnull(max(version), 0) + 1, ?2, ifnull(entries, 0) + ?3, ifnull(bytes, 0) + ?4, ?5 FROM versions WHERE tenant = ?1
-	RETURNING version`
+func (c *change) loadVersion() {
+	first(c.query, []any{&c.version, &c.used.Entries, &c.used.Bytes}, getLast, c.tenant)
+	c.version++
+}
 
-func (c *change) makeVersion(p *driver.Plan) driver.Version {
+func (c *change) makeVersion(grows driver.Limits, journal []byte) driver.Version {
 	var mark driver.Mark
 	rand.Read(mark[:])
-	journal := p.Journal()
-	if journal == nil {
-		journal = []byte{} // and not NULL
-	}
-	first(c.query, []any{&c.version}, addVersion, c.tenant, mark[:], p.Grows.Entries, p.Grows.Bytes, journal)
+	c.exec(addVersion, c.tenant, c.version, mark[:], c.used.Entries+grows.Entries, c.used.Bytes+grows.Bytes, journal)
 	return mark.Version(uint64(c.version))
 }
 
@@ -164,7 +164,7 @@ func (c *change) insert(x *driver.Placed) bool {
 	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
 	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
-	c.rows[r.located()] = r
+	c.rows[r.Located()] = r
 	return true
 }
 
@@ -173,7 +173,7 @@ func (c *change) label(inserted []driver.Placed) {
 	var labelled []*row
 	for _, x := range inserted {
 		if len(x.Entry.Subjects) > 0 {
-			labelled = append(labelled, c.rows[driver.Located{Scope: x.Scope, ID: x.Entry.ID}])
+			labelled = append(labelled, c.rows[x.Located()])
 		}
 	}
 	if len(labelled) > 0 {

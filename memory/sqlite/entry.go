@@ -87,9 +87,6 @@ func rowScanner(tenant string) func(sqlstore.Row) (row, error) {
 	}
 }
 
-// located is the place of the record.
-func (r *row) located() driver.Located { return driver.Located{Scope: r.Scope, ID: r.Entry.ID} }
-
 // A statement that takes many rows has one parameter for all of them: an array j in JSON, in
 // which strings are their bytes in hex. A CROSS JOIN with it is done from left to right.
 const (

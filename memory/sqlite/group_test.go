@@ -93,12 +93,18 @@ func TestM8_CommittedTogether(t *testing.T) {
 	db, count := openCounted(t)
 	random := rand.New(rand.NewPCG(seed, 0)) // the writer's
 	errLost := errors.New("the answer is lost")
-	together, lost, failures, failing := 0, 0, 0, false
+	versions, together, lost, failures, failing := 0, 0, 0, 0, false
 	count.exec = func(text string, run func() error) error {
 		odds := random.IntN(100)
 		switch {
-		case strings.HasPrefix(text, "SAVEPOINT"):
-			together++
+		case text == "BEGIN IMMEDIATE":
+			versions = 0
+		case text == addVersion:
+			if versions++; versions > 1 {
+				together++
+			}
+		}
+		switch {
 		case text == "COMMIT" && odds < 8:
 			lost++
 			if err := run(); err != nil {

@@ -37,12 +37,12 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 // advance moves the horizon to a version that is available, and returns its number.
 func (db *DB) advance(ctx context.Context, tenant string, v driver.Version) (n int64, err error) {
 	var held bool
-	look, n, err := db.dialect.Look(ctx, tenant, v, &held)
+	check, n, err := db.dialect.CheckVersion(ctx, tenant, v, &held)
 	if err != nil {
 		return 0, err
 	}
 	return n, db.tx(ctx, func(t *tx) error {
-		if err := t.query(look.Row, look.Text, look.Args...); err != nil {
+		if err := t.query(check.Row, check.Text, check.Args...); err != nil {
 			return err
 		}
 		switch {

@@ -19,6 +19,7 @@ func (t *tx) exec(text string, args ...any) (key, changed int64) {
 	}
 	if err == nil {
 		changed, err = r.RowsAffected()
+		t.changed = t.changed || changed > 0
 	}
 	t.err = wrap(writeFailed, err)
 	return key, changed

@@ -56,6 +56,7 @@ func TestPlans(t *testing.T) {
 		"list live": {listLive, false, []string{liveRange, "SEARCH x" + byRowid}},
 		"list at": {listAt, true, []string{"SEARCH e USING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))",
 			"SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
+		"id live":  {idLive, false, []string{byName}},
 		"ids live": {idsLive, true, []string{byName}},
 		"ids at":   {idsAt, true, []string{byName}},
 
@@ -65,8 +66,7 @@ func TestPlans(t *testing.T) {
 		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"}},
 		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND entry>?)"}},
 		"merged into":        {getMergedInto, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
-		"used":               {getUsed, false, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)", "SEARCH events USING COVERING INDEX sqlite_autoindex_events_1 (tenant=?)"}},
-		"next version":       {addVersion, true, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)"}},
+		"last version":       {getLast, false, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)"}},
 		"set entries":        {setEntries, true, []string{"SEARCH entries" + byRowid}},
 		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND entry=?)"}},
 		"purgeable":          {findPurgeable, false, []string{"SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"}},

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"crypto/rand"
 	"iter"
 
 	"github.com/openwop/agentmemory/internal/pages"
@@ -59,11 +58,10 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) {
-	var last int64
-	var mark driver.Mark
-	rand.Read(mark[:])
-	first(t.query, []any{&last}, addVersion, tenant, mark[:], 0, 0, nil)
-	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, last)
+	c := &change{tx: t, tenant: tenant}
+	c.loadVersion()
+	c.makeVersion(driver.Limits{}, nil)
+	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, c.version)
 	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)
 }
 

@@ -15,6 +15,8 @@ type tx struct {
 	w   *writer
 	ctx context.Context // ends it between two statements
 	err error
+	// changed tells that rows were changed.
+	changed bool
 	// erased tells that text was removed, which is to leave the log too.
 	erased bool
 	// unused are bodies whose documents are removed.
@@ -33,6 +35,10 @@ type call struct {
 
 // errUnchanged is returned by what has changed nothing, and is no error of it.
 var errUnchanged = errors.New("sqlite: nothing to do")
+
+// errChanged fails a transaction of several calls of which one was refused after it had changed
+// something, so that each gets a transaction of its own.
+var errChanged = errors.New("sqlite: a call was refused after it had changed something")
 
 // alone is the size of a call that shares its transaction with no other.
 const alone = groupcommit.MaxBytes + 1
@@ -104,26 +110,15 @@ func (t *tx) runAll(calls []*call) (changed bool) {
 	if !calls[0].upgrades {
 		t.checkSchema()
 	}
-	savepoint := func(text string) {
-		if len(calls) > 1 {
-			t.exec(text)
-		}
-	}
-	for _, c := range calls {
-		savepoint("SAVEPOINT call")
-		own := &tx{w: t.w, ctx: t.ctx, err: t.err}
-		if own.err == nil {
-			if c.refused = c.do(own); c.refused == nil {
-				own.emptyUnused()
-			}
+	for i := 0; i < len(calls) && t.err == nil; i++ {
+		own := &tx{w: t.w, ctx: t.ctx}
+		if calls[i].refused = calls[i].do(own); calls[i].refused == nil {
+			own.emptyUnused()
+			changed, t.erased = true, t.erased || own.erased
+		} else if own.changed && own.err == nil && len(calls) > 1 {
+			own.err = errChanged
 		}
 		t.err = own.err
-		if c.refused != nil {
-			savepoint("ROLLBACK TO call")
-		} else {
-			changed, t.erased = true, t.erased || own.erased
-		}
-		savepoint("RELEASE call")
 	}
 	return changed && t.err == nil
 }
@@ -160,7 +155,8 @@ func (t *tx) checkSchema() {
 			t.w.unclean = note
 		}
 		return true, nil
-	}, `SELECT key = 'schema', value FROM meta WHERE key = 'unclean' OR key = 'schema' AND CAST(value AS INTEGER) > ?`, len(migrations))
+	}, `SELECT 1, value FROM meta WHERE key = 'schema' AND CAST(value AS INTEGER) > ?
+		UNION ALL SELECT 0, value FROM meta WHERE key = 'unclean'`, len(migrations))
 	if cleaned {
 		t.exec(`DELETE FROM meta WHERE key = 'unclean'`)
 	}

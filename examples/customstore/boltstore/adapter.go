@@ -46,29 +46,26 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 
 // commit commits a mutation of entries. One that only puts what is there changes nothing.
 func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) error {
-	return st.update(ctx, func(t *tx) error {
-		plan, err := t.plan(m, m.Needs())
-		if err == nil && !plan.Empty() {
+	return st.update(ctx, func(t *tx) {
+		if plan := t.plan(m, m.Needs()); !plan.Empty() {
 			t.change(tenant, &plan)
 		}
-		return err
 	})
 }
 
 // List returns the entries that q asks for, live or at its version: from the newest
 // downwards, and the limit after all filters.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		version, err := st.number(t, s.Tenant, q.Version)
+	err = st.view(ctx, func(t *tx) {
+		version := t.number(s.Tenant, q.Version)
 		for r := range t.newest(s, &q) {
-			if err == nil && r.lived(version) && q.Matches(&r.Entry) {
+			if r.Lives.include(version) && q.Matches(&r.Entry) {
 				entries = append(entries, r.Entry)
 			}
-			if q.Limit > 0 && len(entries) == q.Limit {
+			if t.err != nil || q.Limit > 0 && len(entries) == q.Limit {
 				break
 			}
 		}
-		return err
 	})
 	return entries, err
 }
@@ -79,11 +76,11 @@ func (t *tx) newest(s driver.Scope, q *driver.Query) iter.Seq[*record] {
 	if len(q.IDs) > 0 {
 		var named []*record
 		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs))) {
-			if r := t.find(s, id); r != nil {
+			if r := t.find(driver.Located{Scope: s, ID: id}); r != nil {
 				named = append(named, r)
 			}
 		}
-		slices.SortFunc(named, func(a, b *record) int { return bytes.Compare(b.age(), a.age()) })
+		slices.SortFunc(named, func(a, b *record) int { return a.Entry.Compare(&b.Entry) })
 		return slices.Values(named)
 	}
 	scope := key("age", s.Tenant, s.Ref)
@@ -94,7 +91,7 @@ func (t *tx) newest(s driver.Scope, q *driver.Query) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		c := t.Cursor()
 		c.Seek(behind) // which is never the end: "meta" stands behind "age"
-		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && yield(t.record(t.Get(found))); k, found = c.Prev() {
+		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && yield(t.record(found)); k, found = c.Prev() {
 		}
 	}
 }

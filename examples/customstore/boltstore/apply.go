@@ -3,7 +3,6 @@ package boltstore
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -15,28 +14,24 @@ import (
 // Apply commits m, all of it or nothing. Whether it may be committed is not for the store to
 // judge: [driver.Stored.Plan] asks for what is there, and says what to do.
 func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (done driver.Applied, err error) {
-	err = st.update(ctx, func(t *tx) error {
-		if err := m.Validate(tenant); err != nil {
-			return err
-		}
-		plan, err := t.plan(&m, t.needs(tenant, &m))
-		if err != nil {
-			return err
+	err = st.update(ctx, func(t *tx) {
+		t.note(m.Validate(tenant))
+		plan := t.plan(&m, t.needs(tenant, &m))
+		if t.err != nil {
+			return
 		}
 		if !m.Unversioned() {
 			done.Version = t.change(tenant, &plan)
 		}
-		t.restoreAndErase(tenant, &plan)
+		for _, l := range plan.Erase {
+			t.discardMadeOf(l)
+		}
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, t.swap(&m.Documents[i]))
 		}
 		t.queue(m.Events)
-		return nil
 	})
-	if err != nil {
-		return driver.Applied{}, err
-	}
-	return done, nil
+	return done, err
 }
 
 // needs is what is there of that which a mutation names, but for entries.
@@ -44,11 +39,11 @@ func (t *tx) needs(tenant string, m *driver.Mutation) driver.Stored {
 	s := m.Needs()
 	s.Used = t.account(tenant).Used
 	if m.Limits.Waiting > 0 {
-		s.Used.Waiting = int64(len(t.waiting(tenant)))
+		s.Used.Waiting = int64(len(t.waiting(tenant, "")))
 	}
 	for l := range s.MergedInto {
-		for _, data := range t.ascend(key("record", l.Tenant, l.Ref)) {
-			if r := t.record(data); r.For == l.ID {
+		for k := range t.under(key("record", l.Tenant, l.Ref)) {
+			if r := t.record(k); r.For == l.ID {
 				s.MergedInto[l] = append(s.MergedInto[l], r.Entry.ID)
 			}
 		}
@@ -59,54 +54,14 @@ func (t *tx) needs(tenant string, m *driver.Mutation) driver.Stored {
 	return s
 }
 
-// restoreAndErase does to entries what only a whole mutation can.
-func (t *tx) restoreAndErase(tenant string, plan *driver.Plan) {
-	version := t.account(tenant).Version
-	for _, l := range plan.Restore {
-		r := t.find(l.Scope, l.ID)
-		r.State, r.For = driver.Live, ""
-		r.Lives = append(r.Lives, life{From: version})
-		t.keep(r)
-	}
-	for _, l := range plan.Erase {
-		t.erase(version, t.find(l.Scope, l.ID))
-	}
-}
-
-// erase leaves the id of an entry and its successor, and a gap for each life: who reads the
-// scope as it was then has to learn that something is missing.
-func (t *tx) erase(version uint64, r *record) {
-	for _, l := range r.Lives {
-		if l.To == 0 {
-			l.To = version
-		}
-		t.put(append(with(with(key("gap", r.Tenant), l.To), l.From), r.Ref...), nil)
-	}
-	t.forget(r)
-	r.Entry, r.Lives, r.Erased = driver.Entry{ID: r.Entry.ID}, nil, true
-	t.keep(r)
-}
-
-// forget removes what finds an entry that is not erased, and what was made of it or of its
-// whole ref.
-func (t *tx) forget(r *record) {
-	t.remove(r.age())
-	for _, d := range t.documents(key("document", r.Tenant, r.Ref)) {
-		if d.Whole || slices.Contains(d.Of, r.Entry.ID) {
-			t.discard(d)
-		}
-	}
-}
-
 // Lookup returns the records of those ids that the scope holds, in the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
-	err = st.view(ctx, func(t *tx) error {
+	err = st.view(ctx, func(t *tx) {
 		for _, id := range ids {
-			if r := t.find(s, id); r != nil {
+			if r := t.find(driver.Located{Scope: s, ID: id}); r != nil {
 				recs = append(recs, r.Record)
 			}
 		}
-		return nil
 	})
 	return recs, err
 }
@@ -114,12 +69,12 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs
 // History yields the records that q asks for. It looks at all of the tenant: a store for many
 // entries would have keys for refs, subjects and successors.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	return all(ctx, st, func(t *tx) (recs []driver.Record, err error) {
-		for _, data := range t.ascend(key("record", tenant)) {
-			if r := t.record(data).Record; q.Matches(&r) {
+	return all(ctx, st, func(t *tx) (recs []driver.Record) {
+		for k := range t.under(key("record", tenant)) {
+			if r := t.record(k).Record; q.Matches(&r) {
 				recs = append(recs, r)
 			}
 		}
-		return recs, nil
+		return recs
 	})
 }

@@ -23,7 +23,7 @@
 // Step 3, memory as it was, for [driver.Versioned]:
 //
 //  8. versions.go: what a version shows still, and a purge of what none can show any more
-//  9. tenants.go: whom the store holds memory for
+//  9. optional.go: what is due, what has changed, and whom the store holds memory for
 //
 // The report says "step versioned".
 //

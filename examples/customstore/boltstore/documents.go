@@ -1,10 +1,9 @@
 package boltstore
 
 import (
-	"bytes"
 	"context"
 	"iter"
-	"time"
+	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -26,17 +25,14 @@ func (t *tx) document(k []byte) (d driver.Document) {
 // then. The mutation may have removed it before, with an entry.
 func (t *tx) swap(x *driver.DocumentSwap) int64 {
 	d, held := x.Document, t.document(documentKey(&x.Document))
-	switch {
-	case x.Act == driver.Check, x.Act == driver.Retain && held.Rev == 0:
+	if x.Act == driver.Check || x.Act == driver.Retain && held.Rev == 0 {
 		return held.Rev
-	case x.Act == driver.Retain:
-		d.Value = held.Value
 	}
-	if held.Rev > 0 {
-		t.discard(held)
-	}
-	if x.Act == driver.Remove {
+	if t.discard(held); x.Act == driver.Remove {
 		return 0
+	}
+	if x.Act == driver.Retain {
+		d.Value = held.Value
 	}
 	rev, err := t.NextSequence() // which bbolt never gives again
 	t.note(err)
@@ -54,19 +50,26 @@ func dueKey(d *driver.Document) []byte {
 
 func (t *tx) discard(d driver.Document) { t.remove(documentKey(&d), dueKey(&d)) }
 
+// discardMadeOf removes what was made of an entry or of its whole ref.
+func (t *tx) discardMadeOf(l driver.Located) {
+	for _, d := range t.documents(key("document", l.Tenant, l.Ref)) {
+		if d.Whole || slices.Contains(d.Of, l.ID) {
+			t.discard(d)
+		}
+	}
+}
+
 // documents are all whose keys begin so, in their order.
 func (t *tx) documents(prefix []byte) (docs []driver.Document) {
-	for _, data := range t.ascend(prefix) {
-		var d driver.Document
-		t.read(data, &d)
-		docs = append(docs, d)
+	for k := range t.under(prefix) {
+		docs = append(docs, t.document(k))
 	}
 	return docs
 }
 
 // Documents yields the documents that q asks for, in the order of their keys.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return all(ctx, st, func(t *tx) (docs []driver.Document, err error) {
+	return all(ctx, st, func(t *tx) (docs []driver.Document) {
 		for _, d := range t.documents(key("document", q.Tenant)) {
 			if q.Bare {
 				d.Value = nil
@@ -75,22 +78,6 @@ func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq
 				docs = append(docs, d)
 			}
 		}
-		return docs, nil
+		return docs
 	})
-}
-
-// Due returns the documents of a kind, of all tenants, that are due at the instant at: see
-// [driver.Scheduler].
-func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (docs []driver.Document, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		end := with(key("due", kind), millis(at)+1)
-		for k, document := range t.ascend(key("due", kind)) {
-			if len(docs) >= limit || bytes.Compare(k, end) >= 0 {
-				break
-			}
-			docs = append(docs, t.document(document))
-		}
-		return nil
-	})
-	return docs, err
 }

@@ -18,36 +18,47 @@ type record struct {
 	driver.Record
 	RunID             string // these three the JSON of an entry, which is the protocol's, leaves out
 	Subjects, Sources []string
-	// Lives are the versions at which the entry was not retired: several, if it was restored.
-	Lives []life
+	Lives             lives
 }
+
+// lives are the versions at which an entry was not retired: several times, if it was restored.
+type lives []life
 
 // life is from a version to before another, which is 0 as long as it goes on.
 type life struct{ From, To uint64 }
 
-// lived reports whether the entry was not retired at a version.
-func (r *record) lived(version uint64) bool {
-	return slices.ContainsFunc(r.Lives, func(l life) bool { return l.From <= version && (l.To == 0 || version < l.To) })
+// include reports whether the entry was not retired at a version.
+func (ls lives) include(version uint64) bool {
+	return slices.ContainsFunc(ls, func(l life) bool { return l.From <= version && (l.To == 0 || version < l.To) })
 }
 
-func (r *record) key() []byte { return key("record", r.Tenant, r.Ref, r.Entry.ID) }
+// endedBy reports whether the entry was retired at a version and is to this day.
+func (ls lives) endedBy(version uint64) bool {
+	return !slices.ContainsFunc(ls, func(l life) bool { return l.To == 0 || version < l.To })
+}
+
+// end ends the one that goes on, if any does, at a version.
+func (ls lives) end(version uint64) {
+	for i := range ls {
+		if ls[i].To == 0 {
+			ls[i].To = version
+		}
+	}
+}
+
+func recordKey(l driver.Located) []byte { return key("record", l.Tenant, l.Ref, l.ID) }
 
 func (r *record) age() []byte {
 	return append(with(key("age", r.Tenant, r.Ref), millis(r.Entry.CreatedAt)), r.Entry.ID...)
 }
 
 // find returns a record, or nil if the scope has none of that id.
-func (t *tx) find(s driver.Scope, id string) *record {
-	return t.record(t.Get(key("record", s.Tenant, s.Ref, id)))
-}
+func (t *tx) find(l driver.Located) *record { return t.record(recordKey(l)) }
 
-func (t *tx) record(data []byte) *record {
-	if data == nil {
-		return nil
-	}
+func (t *tx) record(k []byte) *record {
 	r := new(record)
-	if t.read(data, r); t.err != nil { // of a damaged file nothing is believed
-		return &record{Lives: []life{{}}}
+	if !t.load(k, r) {
+		return nil
 	}
 	r.Entry.RunID, r.Entry.Subjects, r.Entry.Sources = r.RunID, r.Subjects, r.Sources
 	return r
@@ -55,37 +66,19 @@ func (t *tx) record(data []byte) *record {
 
 func (t *tx) keep(r *record) {
 	r.RunID, r.Subjects, r.Sources = r.Entry.RunID, r.Entry.Subjects, r.Entry.Sources
-	t.save(r.key(), r)
+	t.save(recordKey(r.Located()), r)
 }
 
-// plan judges a mutation, whose needs it completes by the entries that are there. A lookup that
-// fails is known at the end of the transaction, also if its answer was changed.
-func (t *tx) plan(m *driver.Mutation, needs driver.Stored) (driver.Plan, error) {
+// plan judges a mutation, whose needs it completes by the entries that are there.
+func (t *tx) plan(m *driver.Mutation, needs driver.Stored) driver.Plan {
 	for l := range needs.Entries {
-		if r := t.find(l.Scope, l.ID); r != nil {
+		if r := t.find(l); r != nil {
 			needs.Entries[l] = r.Record
-		} else {
-			delete(needs.Entries, l)
 		}
 	}
-	return needs.Plan(m)
-}
-
-// insert makes e an entry of a scope, which has none of its id.
-func (t *tx) insert(version uint64, p *driver.Placed) {
-	e := p.Entry
-	e.CreatedAt, e.ExpiresAt = e.CreatedAt.UTC(), e.ExpiresAt.UTC()
-	r := &record{Record: driver.Record{Scope: p.Scope, Entry: e}, Lives: []life{{From: version}}}
-	t.put(r.age(), r.key())
-	t.keep(r)
-}
-
-// retire ends the life of an entry, in favour of another one if x names one.
-func (t *tx) retire(version uint64, x *driver.Retirement) {
-	r := t.find(x.Scope, x.ID)
-	r.State, r.For = x.State, x.For
-	r.Lives[len(r.Lives)-1].To = version
-	t.keep(r)
+	plan, err := needs.Plan(m)
+	t.note(err)
+	return plan
 }
 
 // account is what the store keeps of a tenant as such, even after it was dropped.
@@ -100,7 +93,9 @@ func (t *tx) account(tenant string) (a account) {
 	return a
 }
 
-// change makes a version of a tenant by a plan, and does to entries what that says.
+// change makes a version of a tenant by a plan, and does to entries what that says. An erased one
+// leaves its id, its successor, and a gap for each life, by which a read of the scope as it was
+// learns that something is missing.
 func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 	a, mark := t.account(tenant), driver.Mark{}
 	rand.Read(mark[:])
@@ -108,37 +103,58 @@ func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 	a.Used.Entries, a.Used.Bytes = a.Used.Entries+plan.Grows.Entries, a.Used.Bytes+plan.Grows.Bytes
 	t.put(with(key("version", tenant), a.Version), append(mark[:], plan.Journal()...))
 	t.save(key("tenant", tenant), a)
-	for i := range plan.Insert {
-		t.insert(a.Version, &plan.Insert[i])
+	for _, p := range plan.Insert {
+		r := &record{Record: driver.Record{Scope: p.Scope, Entry: p.Entry}}
+		r.Entry.CreatedAt, r.Entry.ExpiresAt = p.Entry.CreatedAt.UTC(), p.Entry.ExpiresAt.UTC()
+		r.Lives = lives{{From: a.Version}}
+		t.put(r.age(), recordKey(r.Located()))
+		t.keep(r)
 	}
-	for i := range plan.Retire {
-		t.retire(a.Version, &plan.Retire[i])
+	for _, x := range plan.Retire {
+		r := t.find(x.Located)
+		r.State, r.For = x.State, x.For
+		r.Lives.end(a.Version)
+		t.keep(r)
+	}
+	for _, l := range plan.Restore {
+		r := t.find(l)
+		r.State, r.For = driver.Live, ""
+		r.Lives = append(r.Lives, life{From: a.Version})
+		t.keep(r)
+	}
+	for _, l := range plan.Erase {
+		r := t.find(l)
+		r.Lives.end(a.Version)
+		for _, gap := range r.Lives {
+			t.put(append(with(with(key("gap", l.Tenant), gap.To), gap.From), l.Ref...), nil)
+		}
+		t.remove(r.age())
+		r.Entry, r.Lives, r.Erased = driver.Entry{ID: l.ID}, nil, true
+		t.keep(r)
 	}
 	return mark.Version(a.Version)
 }
 
-// mark returns the mark of a version: none if there is no such version, or none any more.
-func (t *tx) mark(incarnation, tenant string, n uint64) (m driver.Mark, held bool) {
-	if n == 0 {
-		return driver.FirstMark(incarnation, tenant), true
+// version returns the n-th version of a tenant. It is empty if there is none, or none any more.
+func (t *tx) version(tenant string, n uint64) driver.Version {
+	mark := driver.FirstMark(t.st.incarnation, tenant)
+	if n > 0 && copy(mark[:], t.Get(with(key("version", tenant), n))) == 0 {
+		return ""
 	}
-	return m, copy(m[:], t.Get(with(key("version", tenant), n))) > 0
+	return mark.Version(n)
 }
 
 // number returns the number of a version that can be read, and the last one for none. The mark
 // tells whether it is a version of this tenant, file and history: after a backup was restored,
 // say, the same numbers are given to other versions.
-func (st *Store) number(t *tx, tenant string, v driver.Version) (uint64, error) {
+func (t *tx) number(tenant string, v driver.Version) uint64 {
 	a := t.account(tenant)
 	if v == "" {
-		return a.Version, nil
+		return a.Version
 	}
-	n, mark, err := v.Parse()
-	if err != nil {
-		return 0, err
+	n, _, _ := v.Parse() // what cannot be parsed is no version either
+	if n < a.Horizon || v != t.version(tenant, n) {
+		t.note(driver.ErrSnapshotUnavailable)
 	}
-	if own, held := t.mark(st.incarnation, tenant, n); !held || own != mark || n < a.Horizon {
-		return 0, driver.ErrSnapshotUnavailable
-	}
-	return n, nil
+	return n
 }

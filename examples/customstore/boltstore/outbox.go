@@ -1,12 +1,12 @@
 package boltstore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -34,60 +34,52 @@ func (t *tx) queue(recs []events.Record) {
 	}
 }
 
-// waiting returns the keys of the events of a tenant that wait, or of all if it is empty.
-func (t *tx) waiting(tenant string) [][]byte {
-	prefix := key("event")
-	if tenant != "" {
-		prefix = key("event", tenant)
-	}
-	return t.keys(prefix, above(prefix))
+// waiting returns the keys of the events that wait, of a tenant and a run if these are not empty.
+func (t *tx) waiting(tenant, runID string) [][]byte {
+	names := slices.DeleteFunc([]string{"event", tenant, runID}, func(name string) bool { return name == "" })
+	return slices.Collect(t.under(key(names...)))
 }
 
 // Undelivered yields the events that wait, in the order of their commits. It has them all
 // in memory: their number is bounded by [driver.Limits]. If one cannot be read, its run
 // waits, and no other one.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return all(ctx, st, func(t *tx) (recs []events.Record, err error) {
+	return all(ctx, st, func(t *tx) (recs []events.Record) {
 		var found []events.RunEvent
-		stuck := map[[2]string]bool{}
-		for _, k := range t.waiting(tenant) {
-			names := bytes.Split(k, []byte{0})
+		stuck := map[string]bool{}
+		for _, k := range t.waiting(tenant, runID) {
 			var e events.RunEvent
 			ill := json.Unmarshal(t.Get(k), &e)
-			e.Tenant, e.RunID = string(names[1]), string(names[2])
-			switch run := [2]string{e.Tenant, e.RunID}; {
-			case runID != "" && e.RunID != runID:
-			case ill != nil:
-				err, stuck[run] = driver.ErrInternal.With("an event cannot be read", ill), true
-			default:
-				found = append(found, e)
+			names := strings.Split(string(k), "\x00")
+			e.Tenant, e.RunID = names[1], names[2]
+			if found = append(found, e); ill != nil {
+				t.note(driver.ErrInternal.With("an event cannot be read", ill))
+				stuck[runOf(e)] = true
 			}
 		}
 		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
 		for _, e := range found {
-			if !stuck[[2]string{e.Tenant, e.RunID}] {
+			if !stuck[runOf(e)] {
 				recs = append(recs, e.Record)
 			}
 		}
-		return recs, err
+		return recs
 	})
 }
 
+func runOf(e events.RunEvent) string { return string(key(e.Tenant, e.RunID)) }
+
 // Waiting counts the events that wait, up to limit.
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		n = max(0, min(limit, len(t.waiting(tenant))))
-		return nil
-	})
+	err = st.view(ctx, func(t *tx) { n = max(0, min(limit, len(t.waiting(tenant, "")))) })
 	return n, err
 }
 
 // Delivered removes events that wait.
 func (st *Store) Delivered(ctx context.Context, recs []events.Record) error {
-	return st.update(ctx, func(t *tx) error {
+	return st.update(ctx, func(t *tx) {
 		for _, r := range recs {
 			t.remove(key("event", r.Tenant, r.RunID, r.ID))
 		}
-		return nil
 	})
 }

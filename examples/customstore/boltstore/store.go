@@ -36,20 +36,13 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = db.Update(func(t *bolt.Tx) error {
-		_, err := t.CreateBucketIfNotExists(bucket)
-		return err
-	})
 	st := &Store{path: path, db: db}
-	if err == nil {
-		err = st.update(context.Background(), func(t *tx) error {
-			if name := key("meta", "incarnation"); !t.load(name, &st.incarnation) {
-				st.incarnation = rand.Text()
-				t.save(name, st.incarnation)
-			}
-			return nil
-		})
-	}
+	err = st.update(context.Background(), func(t *tx) {
+		if name := key("meta", "incarnation"); !t.load(name, &st.incarnation) {
+			st.incarnation = rand.Text()
+			t.save(name, st.incarnation)
+		}
+	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -65,31 +58,36 @@ func (st *Store) Durable() bool { return true }
 // ReadOnly says that it can be written.
 func (st *Store) ReadOnly() bool { return false }
 
-// tx is a transaction. It keeps the first error that one of its methods met, so that who
-// reads and writes asks for it once, at the end.
+// tx is a transaction. It keeps the first error that it met, with which it ends.
 type tx struct {
 	*bolt.Bucket
+	st  *Store
 	err error
 }
 
 // view reads one state of the file.
-func (st *Store) view(ctx context.Context, f func(t *tx) error) error {
-	return within(ctx, st.db.View, f)
+func (st *Store) view(ctx context.Context, f func(t *tx)) error {
+	return st.within(ctx, st.db.View, f)
 }
 
 // update writes. If f fails nothing is written. bbolt runs one update at a time.
-func (st *Store) update(ctx context.Context, f func(t *tx) error) error {
-	return within(ctx, st.db.Update, f)
+func (st *Store) update(ctx context.Context, f func(t *tx)) error {
+	return st.within(ctx, st.db.Update, f)
 }
 
-func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t *tx) error) error {
+func (st *Store) within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t *tx)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	err := run(func(b *bolt.Tx) error {
-		t := &tx{Bucket: b.Bucket(bucket)}
-		err := f(t)
-		return cmp.Or(t.err, err) // with an error of its own, what f has found out is worth nothing
+		t := &tx{Bucket: b.Bucket(bucket), st: st}
+		if t.Bucket == nil { // a new file, which Open updates first
+			t.Bucket, t.err = b.CreateBucket(bucket)
+		}
+		if t.err == nil {
+			f(t)
+		}
+		return t.err
 	})
 	var ours interface{ Code() driver.Code }
 	if err != nil && !errors.As(err, &ours) { // what bbolt says is for the host's own eyes
@@ -98,24 +96,16 @@ func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t 
 	return err
 }
 
-// note keeps an error.
-func (t *tx) note(err error) {
-	if t.err == nil {
-		t.err = err
-	}
-}
+func (t *tx) note(err error) { t.err = cmp.Or(t.err, err) }
 
 // load reads what is under a key, and reports whether anything is.
 func (t *tx) load(k []byte, value any) bool {
 	data := t.Get(k)
-	if data == nil {
-		return false
+	if data != nil {
+		t.note(json.Unmarshal(data, value))
 	}
-	t.read(data, value)
-	return true
+	return data != nil
 }
-
-func (t *tx) read(data []byte, value any) { t.note(json.Unmarshal(data, value)) }
 
 // save writes a value in JSON, which is enough for strings in UTF-8.
 func (t *tx) save(k []byte, value any) {
@@ -132,36 +122,26 @@ func (t *tx) remove(keys ...[]byte) {
 	}
 }
 
-// ascend yields the keys that begin with a prefix, and what is there. The body of the loop does not
-// write: bbolt's cursors do not allow it.
-func (t *tx) ascend(prefix []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(k, data []byte) bool) {
+// ascend yields the keys from one to before another. The body of the loop does not write: bbolt's
+// cursors do not allow it.
+func (t *tx) ascend(from, below []byte) iter.Seq[[]byte] {
+	return func(yield func(k []byte) bool) {
 		c := t.Cursor()
-		for k, data := c.Seek(prefix); bytes.HasPrefix(k, prefix) && yield(k, data); k, data = c.Next() {
+		for k, _ := c.Seek(from); k != nil && bytes.Compare(k, below) < 0 && yield(k); k, _ = c.Next() {
 		}
 	}
 }
 
-// keys returns the keys that begin with a prefix and are below another.
-func (t *tx) keys(prefix, below []byte) (keys [][]byte) {
-	for k := range t.ascend(prefix) {
-		if bytes.Compare(k, below) < 0 {
-			keys = append(keys, k)
-		}
-	}
-	return keys
-}
+// under is ascend for the keys that begin with a prefix.
+func (t *tx) under(prefix []byte) iter.Seq[[]byte] { return t.ascend(prefix, above(prefix)) }
 
 // all yields what read finds, in one transaction that has ended before: the body of a loop may call
 // the store, to change it too, and an update could wait for ever for a view that waits for it. It has
 // all of it in memory; a store of many entries would read page by page.
-func all[T any](ctx context.Context, st *Store, read func(t *tx) ([]T, error)) iter.Seq2[T, error] {
+func all[T any](ctx context.Context, st *Store, read func(t *tx) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var found []T
-		err := st.view(ctx, func(t *tx) (err error) {
-			found, err = read(t)
-			return err
-		})
+		err := st.view(ctx, func(t *tx) { found = read(t) })
 		for i := 0; i < len(found) && ctx.Err() == nil; i++ {
 			if !yield(found[i], nil) {
 				return

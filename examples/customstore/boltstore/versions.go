@@ -1,9 +1,9 @@
 package boltstore
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -16,27 +16,20 @@ import (
 
 // Version returns the version that the tenant's memory has now.
 func (st *Store) Version(ctx context.Context, tenant string) (v driver.Version, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		n := t.account(tenant).Version
-		mark, _ := t.mark(st.incarnation, tenant, n)
-		v = mark.Version(n)
-		return nil
-	})
+	err = st.view(ctx, func(t *tx) { v = t.version(tenant, t.account(tenant).Version) })
 	return v, err
 }
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (intact bool, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		n, err := st.number(t, s.Tenant, v)
-		intact = err == nil
-		tenant := key("gap", s.Tenant)
-		for k := range t.ascend(tenant) {
+	err = st.view(ctx, func(t *tx) {
+		n, tenant := t.number(s.Tenant, v), key("gap", s.Tenant)
+		intact = t.err == nil
+		for k := range t.under(tenant) {
 			k = k[len(tenant):]
-			to, from, ref := binary.BigEndian.Uint64(k), binary.BigEndian.Uint64(k[8:]), string(k[16:])
-			intact = intact && (n < from || to <= n || ref != s.Ref)
+			gap := life{To: binary.BigEndian.Uint64(k), From: binary.BigEndian.Uint64(k[8:])}
+			intact = intact && !(string(k[16:]) == s.Ref && lives{gap}.include(n))
 		}
-		return err
 	})
 	return intact, err
 }
@@ -45,28 +38,20 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 // later one can show. Which of them may go, and which are needed still to follow a chain of
 // successors, is for [driver.Stored.Purgeable] to say.
 func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (removed int, err error) {
-	err = st.update(ctx, func(t *tx) error {
-		horizon, err := st.number(t, tenant, v)
-		if err != nil {
-			return err
-		}
-		retired := map[driver.Located]bool{} // by the horizon
+	err = st.update(ctx, func(t *tx) {
+		horizon, recs := t.number(tenant, v), map[driver.Located]*record{}
 		stored := driver.Stored{Entries: map[driver.Located]driver.Record{}}
-		for _, data := range t.ascend(key("record", tenant)) {
-			r := t.record(data)
-			place, n := driver.Located{Scope: r.Scope, ID: r.Entry.ID}, len(r.Lives)
-			stored.Entries[place] = r.Record
-			retired[place] = r.State != driver.Live && n > 0 && r.Lives[n-1].To <= horizon
+		for k := range t.under(key("record", tenant)) {
+			r := t.record(k)
+			recs[r.Located()], stored.Entries[r.Located()] = r, r.Record
 		}
 		a := t.account(tenant)
-		for _, l := range stored.Purgeable(func(r *driver.Record) bool { return retired[driver.Located{Scope: r.Scope, ID: r.Entry.ID}] }, at) {
-			if r := t.find(l.Scope, l.ID); r != nil { // it is damaged otherwise
-				t.bury(&a, r)
-				removed++
-			}
+		retired := func(r *driver.Record) bool { return recs[r.Located()].Lives.endedBy(horizon) }
+		for _, l := range stored.Purgeable(retired, at) {
+			t.bury(&a, recs[l])
+			removed++
 		}
 		t.moveHorizon(tenant, a, horizon)
-		return nil
 	})
 	return removed, err
 }
@@ -76,35 +61,17 @@ func (t *tx) moveHorizon(tenant string, a account, horizon uint64) {
 	a.Horizon = horizon
 	t.save(key("tenant", tenant), a)
 	versions, gaps := key("version", tenant), key("gap", tenant)
-	t.remove(t.keys(versions, with(versions, horizon))...)
-	t.remove(t.keys(gaps, with(gaps, horizon+1))...)
+	t.remove(slices.Collect(t.ascend(versions, with(versions, horizon)))...)
+	t.remove(slices.Collect(t.ascend(gaps, with(gaps, horizon+1)))...)
 }
 
 // bury removes a record.
 func (t *tx) bury(a *account, r *record) {
-	if !r.Erased {
-		if r.State == driver.Live {
-			a.Used.Add(&r.Entry, -1)
-		}
-		t.forget(r)
+	if r.State == driver.Live && !r.Erased {
+		a.Used.Add(&r.Entry, -1)
 	}
-	t.remove(r.key())
-}
-
-// Changes returns the ids of a scope that were touched by the mutations after the version
-// from, up to and with the version to: see [driver.Changes].
-func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (touched driver.ChangeSet, err error) {
-	err = st.view(ctx, func(t *tx) error {
-		low, err := st.number(t, s.Tenant, from)
-		high, failed := st.number(t, s.Tenant, to)
-		if err = cmp.Or(err, failed); err != nil || low >= high {
-			return err
-		}
-		var journals [][]byte
-		for n := low + 1; n <= high; n++ {
-			journals = append(journals, t.Get(with(key("version", s.Tenant), n))[len(driver.Mark{}):])
-		}
-		return touched.Read(journals, s.Ref)
-	})
-	return touched, err
+	if !r.Erased {
+		t.discardMadeOf(r.Located())
+	}
+	t.remove(r.age(), recordKey(r.Located()))
 }

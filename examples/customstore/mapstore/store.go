@@ -92,12 +92,7 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 			found = append(found, held.entry)
 		}
 	}
-	slices.SortFunc(found, func(a, b driver.Entry) int {
-		if a.Before(&b) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(found, func(a, b driver.Entry) int { return a.Compare(&b) })
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]
 	}

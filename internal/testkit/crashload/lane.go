@@ -145,7 +145,7 @@ func (l *lane) put(op *operation, n int) {
 // change ends, restores and erases a few of the records.
 func (l *lane) change(op *operation, records []driver.Record) {
 	for _, rec := range records[:min(len(records), 4)] {
-		at := driver.Located{Scope: rec.Scope, ID: rec.Entry.ID}
+		at := rec.Located()
 		ended := rec.State == driver.Merged || rec.State == driver.Superseded
 		switch {
 		case l.rng.IntN(8) == 0:
