@@ -63,7 +63,7 @@ var keptDefects = []defect{
 			return first.([]driver.Entry)
 		})(b)
 	}),
-	reopened("locks ids for itself only", "DURABLE/shared-ids", func(b *broken) {
+	reopened("locks ids for itself only", "DURABLE/shared-puts", func(b *broken) {
 		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 			b.Store.Put(ctx, s, e)
 			return ctx.Err()

@@ -10,11 +10,14 @@ import (
 
 func outboxLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: []testCase{
+	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: append(generate(
+		generation{name: "waits", says: "an event waits in the order of commits, and not of its own time, until it is delivered", needs: tx,
+			topics: []topic{entries, outgoing}, plans: severalScopes, sequences: [3]int{1, 10, 100}, steps: 20, audited: 5},
+	), []testCase{
 		{"payloads", "an event comes back whole, whatever its payload, in the order of commits and not of its own time", tx, eventPayloads},
 		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
-	}}
+	}...)}
 }
 
 func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs} }

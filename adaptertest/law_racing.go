@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -12,30 +13,167 @@ import (
 )
 
 func racingLaw() law {
-	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, whatever they do at once", cases: []testCase{
+	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, whatever they do at once", cases: append([]testCase{
 		{"scopes", "what writers of several tenants and refs do at once is all there, and each version shows what its scope had then", nil, racingScopes},
-		{"first", "what writers put at once as the first of a tenant and ref is all there", nil, racingFirst},
-	}}
+	}, raceCases("RACING")...)}
 }
 
-// racingFirst has four writers meet at one new tenant after the other.
-func racingFirst(w *world) {
-	tenants := w.size(50, 300, 1000)
-	var arrived atomic.Int64
-	w.quietly(fmt.Sprintf("four put an entry each in a ref of %d tenants", tenants), func() {
-		w.parallel(4, func(i int) {
-			defer arrived.Add(int64(4 * tenants)) // who fails keeps nobody waiting
-			for k := range tenants {
-				s, e := at(fmt.Sprint("tenant ", k), "ref"), w.entry(fmt.Sprint("e", i))
-				for arrived.Add(1); arrived.Load() < int64(4*(k+1)); {
-					runtime.Gosched()
-				}
-				w.must(w.store.Put(w.ctx, s, e))
+// race is a mutation that eight callers make at once, each its own, time and again.
+type race struct {
+	law, name, says string
+	needs           []Offer
+	wins            int   // so many of them succeed
+	lost            error // and this is the error of the others
+	prepare         func(w *world, round int)
+	mutation        func(w *world, round, i int) driver.Mutation
+}
+
+var transactor = []Offer{Transactor}
+
+var races = []race{
+	{"RECORD", "puts", "of different entries that race for one id exactly one is stored", nil, 1, driver.ErrConflict, nil, func(w *world, round, i int) driver.Mutation {
+		return driver.Mutation{Put: w.racer(home, fmt.Sprint("e", round), i)}
+	}},
+	{"RECORD", "deletes", "of deletes that race exactly one reports true", nil, 1, errNothing, func(w *world, round int) {
+		w.puts(home, fmt.Sprint("e", round))
+	}, func(w *world, round, i int) driver.Mutation {
+		return retired(retire(home, fmt.Sprint("e", round), driver.Deleted, ""))
+	}},
+	{"RECORD", "writers", "no write is lost when many write at once", nil, 8, nil, nil, func(w *world, round, i int) driver.Mutation {
+		return driver.Mutation{Put: w.racer(home, fmt.Sprint("e", round, "-", i), i)}
+	}},
+	{"RACING", "first", "what writers put at once as the first of a tenant and ref is all there", nil, 8, nil, nil, func(w *world, round, i int) driver.Mutation {
+		return driver.Mutation{Put: w.racer(at(fmt.Sprint("tenant ", round), "ref"), fmt.Sprint("e", i), i)}
+	}},
+	{"BATCH", "batches", "a batch that loses a race for an id leaves nothing behind", transactor, 1, driver.ErrConflict, nil, func(w *world, round, i int) driver.Mutation {
+		id := fmt.Sprint("e", round)
+		m := driver.Mutation{Put: w.racer(home, id, i)}
+		if i%2 == 1 {
+			own := fmt.Sprint(id, "-", i)
+			m.Put = append(w.placed(at(home.Tenant, "sales"), own), m.Put...)
+			m.Events = []events.Record{w.event("run-1", own)}
+		}
+		return m
+	}},
+	{"BATCH", "merges", "of merges that race for an entry exactly one happens", transactor, 1, driver.ErrConflict, func(w *world, round int) {
+		w.puts(home, fmt.Sprint("old", round))
+	}, func(w *world, round, i int) driver.Mutation {
+		old := fmt.Sprint("old", round)
+		m := retired(retire(home, old, driver.Merged, fmt.Sprint(old, "-into-", i)))
+		m.Put = w.placed(home, m.Retire[0].For)
+		return m
+	}},
+	{"BATCH", "heirs", "of mutations that race to be the first for whose entry another is retired exactly one happens", transactor, 1, driver.ErrConflict, func(w *world, round int) {
+		w.puts(home, fmt.Sprint("heir", round))
+		for i := range racers {
+			w.puts(home, fmt.Sprint("heir", round, "-of-", i))
+		}
+	}, func(w *world, round, i int) driver.Mutation {
+		heir := fmt.Sprint("heir", round)
+		m := retired(retire(home, fmt.Sprint(heir, "-of-", i), driver.Merged, heir))
+		m.MergedInto = map[driver.Located][]string{{Scope: home, ID: heir}: nil}
+		return m
+	}},
+	{"DOCUMENT", "swaps", "of swaps that race exactly one succeeds", transactor, 1, driver.ErrConflict, nil, func(w *world, round, i int) driver.Mutation {
+		d := []driver.Document{note(home, "count", ""), file(home, "count")}[round%2]
+		d.Rev, d.Value = w.ref.tenant(home.Tenant).documents[nameOf(&d)].Rev, []byte(fmt.Sprint("of writer ", i))
+		return acts(driver.Set, d)
+	}},
+	{"LIMIT", "limits", "of mutations that race for what is left no more succeed than there is room for", transactor, 5, driver.ErrStorageLimit, nil, func(w *world, round, i int) driver.Mutation {
+		return driver.Mutation{Put: w.placed(home, fmt.Sprint("e", round, "-", i)), Limits: driver.Limits{Entries: int64(5 * (round + 1))}}
+	}},
+}
+
+const racers = 8
+
+// errNothing is what a delete that has nothing to delete is taken for.
+var errNothing = errors.New("nothing to delete")
+
+// raceCases are the races of a law over one store, those of DURABLE all over two stores.
+func raceCases(law string) (cases []testCase) {
+	for _, r := range races {
+		switch law {
+		case r.law:
+			cases = append(cases, testCase{"racing-" + r.name, r.says, r.needs, func(w *world) { w.race(&r, w.store, w.store) }})
+		case "DURABLE":
+			cases = append(cases, testCase{"shared-" + r.name, "by two open stores: " + r.says, append(slices.Clone(r.needs), Shared), func(w *world) { w.race(&r, w.store, w.second()) }})
+		}
+	}
+	return cases
+}
+
+func (w *world) racer(s driver.Scope, id string, i int) []driver.Placed {
+	placed := w.placed(s, id)
+	placed[0].Entry.Content = fmt.Sprint("of writer ", i)
+	return placed
+}
+
+// race runs a race, and takes what has succeeded on the reference when all are done: what it leaves is
+// the same in any order.
+func (w *world) race(r *race, stores ...driver.Adapter) {
+	for round := range w.size(5, 20, 100) {
+		if r.prepare != nil {
+			r.prepare(w, round)
+		}
+		var made [racers]driver.Mutation
+		for i := range made {
+			made[i] = r.mutation(w, round, i)
+		}
+		ref := w.ref
+		var revs [racers][]int64
+		var errs [racers]error
+		w.quietly(fmt.Sprintf("eight callers at once, each with its own: %s", describeMutation(&made[racers-1])), func() {
+			w.parallel(racers, func(i int) { revs[i], errs[i] = w.makeOn(stores[i%2], made[i]) })
+		})
+		w.ref = ref
+		won := 0
+		for i, err := range errs {
+			if err != nil {
+				w.mustBe(err, r.lost)
+				continue
+			}
+			won++
+			_, err = ref.apply(tenantOf(&made[i]), &made[i], revs[i], len(revs[i])+len(made[i].Events) == 0)
+			w.must(err)
+		}
+		w.check(won == r.wins, fmt.Sprintf("%d of them to succeed", r.wins), "%d", won)
+	}
+}
+
+// makeOn makes a mutation on a store, by one of the four operations if it is nothing else.
+func (w *world) makeOn(store driver.Adapter, m driver.Mutation) (revs []int64, err error) {
+	m.At = w.now
+	plain := len(m.MergedInto)+len(m.Documents)+len(m.Events) == 0 && m.Limits == driver.Limits{}
+	switch {
+	case plain && len(m.Put) == 1 && len(m.Retire) == 0:
+		return nil, store.Put(w.ctx, m.Put[0].Scope, m.Put[0].Entry)
+	case plain && len(m.Put) == 0 && m.Retire[0].State == driver.Deleted:
+		deleted, err := store.Delete(w.ctx, m.Retire[0].Scope, m.Retire[0].ID, w.now)
+		if err == nil && !deleted {
+			err = errNothing
+		}
+		return nil, err
+	}
+	tx, _ := driver.As[driver.Transactor](store)
+	applied, err := tx.Apply(w.ctx, tenantOf(&m), m)
+	return applied.Revs, err
+}
+
+// during lets readers read, each from its own number on, while a writer writes.
+func (w *world) during(what string, write func(), readers int, read func(i int)) {
+	w.quietly(what, func() {
+		var done atomic.Bool
+		w.parallel(1+readers, func(i int) {
+			if i == 0 {
+				defer done.Store(true)
+				write()
+				return
+			}
+			for !done.Load() {
+				read(i - 1)
+				runtime.Gosched()
 			}
 		})
-		for k := range tenants {
-			w.lists(at(fmt.Sprint("tenant ", k), "ref"), "e3", "e2", "e1", "e0")
-		}
 	})
 }
 
