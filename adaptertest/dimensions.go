@@ -111,7 +111,7 @@ func nameCases() []testCase {
 	var all []generation
 	for _, at := range positions {
 		if g.topics, g.audited = everyTopic[:5], 400; at.name == "tenant" {
-			g.topics, g.audited = everyTopic[:6], 10
+			g.topics, g.audited = everyTopic[:6], 25
 		}
 		g.name, g.says, g.needs = "names-"+at.name, "no operation takes one "+at.name+" for another, whatever it looks like", at.needs
 		g.plans = func(w *world, i int) []*plan {
@@ -144,7 +144,7 @@ var texts = []string{
 
 // holdText makes a plan of one text wherever a text is kept. A name holds no control byte.
 func holdText(_ *world, p *plan, k int) {
-	text := texts[k]
+	text := append(texts, strings.Repeat("s", driver.MaxRunBytes))[k]
 	p.text, p.tag = func(string) string { return text }, "t"+text
 	if text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		p.tag, p.subject, p.source, p.run, p.node, p.group = text, text, text, text, text, text

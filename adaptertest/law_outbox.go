@@ -24,9 +24,7 @@ func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Event
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.
 func (w *world) counts(tenant string, limit, want int) {
-	if w.noting() {
-		w.did("count what waits of tenant %q, up to %d", tenant, limit)
-	}
+	w.did("count what waits of tenant %q, up to %d", tenant, limit)
 	n, err := w.tx.Waiting(w.ctx, tenant, limit)
 	w.must(err)
 	if want < limit {

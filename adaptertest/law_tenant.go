@@ -28,9 +28,7 @@ func compareScopes(a, b driver.Scope) int {
 
 // listed expects these scopes behind another one, in their order.
 func (w *world) listed(after driver.Scope, want ...driver.Scope) {
-	if w.noting() {
-		w.did("list the scopes behind %s", describeScope(after))
-	}
+	w.did("list the scopes behind %s", after)
 	var got, expected []string
 	for s, err := range w.tenants.Scopes(w.ctx, after) {
 		w.must(err)

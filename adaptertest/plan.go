@@ -101,7 +101,7 @@ func (p *plan) members(name string) (all []driver.Entry) {
 			e.ExpiresAt = p.began.Add(time.Duration(2+5*p.generation%6) * time.Millisecond)
 		case "c":
 			e.Tags, e.Subjects = append(e.Tags, p.tag, "a, tag"), append(e.Subjects, p.subject, "a:b")
-			e.Sources = append(e.Sources, p.source, strings.Repeat("s", driver.MaxIDBytes))
+			e.Sources = append(e.Sources, p.source, "a,b")
 		case "d":
 			e.Tags, e.Subjects, e.Sources = [][]string{nil, {}}[p.variant%2], [][]string{nil, {}}[p.variant%2], [][]string{{}, nil}[p.variant%2]
 			p.variant++
