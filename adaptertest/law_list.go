@@ -48,5 +48,5 @@ func queryLaw() law {
 			topics: []topic{basic, entries}, plans: sharing(20, func(w *world, p *plan, k int) {
 				p.tag, p.subject = fieldWords[k%5], fieldWords[k/2%5]
 				p.began = epoch.Add(time.Duration(k*7%20) * time.Millisecond)
-			}), sequences: [3]int{1, 4, 40}, steps: 6, audited: 15})}
+			}), sequences: [3]int{1, 4, 40}, steps: 6, audited: 3})}
 }

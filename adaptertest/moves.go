@@ -69,7 +69,7 @@ var moves = []move{
 		m.Restore = append(m.Restore, p.located(p.pick("merged", "superseded"))...)
 	}},
 	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) {
-		m.Erase = append(m.Erase, append(p.located(p.pick("live", "merged", "deleted", "superseded")), located(p.Scope, "never")...)...)
+		m.Erase = append(m.Erase, append(p.located(p.pick("live", "restored", "merged", "deleted", "superseded")), located(p.Scope, "never")...)...)
 	}},
 	{topic: entries, weight: 2, add: (*plan).expectHeirs},
 

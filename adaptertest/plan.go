@@ -79,7 +79,7 @@ func (p *plan) pick(states ...string) string {
 	fit := slices.DeleteFunc(slices.Clone(members), func(name string) bool {
 		return !slices.Contains(states, p.stateOf(p.Scope, p.ids(name)[0]))
 	})
-	if len(fit) == 0 || p.dice.IntN(4) == 0 {
+	if len(fit) == 0 || p.oneIn(3) {
 		fit = members
 	}
 	return fit[p.dice.IntN(len(fit))]

@@ -29,10 +29,9 @@ type world struct {
 	handles []driver.Adapter // of the same data, between which a case turns
 	lent    bool             // all that waits was read at once: what was handed out may be hidden
 
-	absence string          // the text of the error of an absent entry
-	asked   map[string]bool // the subjects by which an audit has read a tenant's history
-	sparing bool            // audits ask for some of the names, where there are many small ones
-	probes  int             // entries that were put to see how much a tenant uses
+	absence string // the text of the error of an absent entry
+	sparing bool   // audits ask for fewer things one by one
+	probes  int    // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through an injector
