@@ -189,7 +189,7 @@ var keptDefects = []defect{
 			}
 		}
 	}},
-	{"reads the outbox by offset", "OUTBOX/deliver-in-loop", func(b *broken) {
+	{"reads the outbox by offset", "MODEL/loop-outbox", func(b *broken) {
 		b.outbox = func(ctx context.Context, tenant, run string) iter.Seq2[events.Record, error] {
 			return func(yield func(events.Record, error) bool) {
 				for offset := 0; ; offset += 100 {

@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -123,7 +124,7 @@ func (w *world) race(r *race, stores ...driver.Adapter) {
 		var revs [racers][]int64
 		var errs [racers]error
 		w.quietly(fmt.Sprintf("eight callers at once, each with its own: %s", describeMutation(&made[racers-1])), func() {
-			w.parallel(racers, func(i int) { revs[i], errs[i] = w.makeOn(stores[i%2], made[i]) })
+			w.parallel(racers, func(i int) { revs[i], errs[i] = w.makeOn(w.ctx, stores[i%2], made[i]) })
 		})
 		w.ref = ref
 		won := 0
@@ -141,21 +142,21 @@ func (w *world) race(r *race, stores ...driver.Adapter) {
 }
 
 // makeOn makes a mutation on a store, by one of the four operations if it is nothing else.
-func (w *world) makeOn(store driver.Adapter, m driver.Mutation) (revs []int64, err error) {
+func (w *world) makeOn(ctx context.Context, store driver.Adapter, m driver.Mutation) (revs []int64, err error) {
 	m.At = w.now
 	plain := len(m.MergedInto)+len(m.Documents)+len(m.Events) == 0 && m.Limits == driver.Limits{}
 	switch {
 	case plain && len(m.Put) == 1 && len(m.Retire) == 0:
-		return nil, store.Put(w.ctx, m.Put[0].Scope, m.Put[0].Entry)
+		return nil, store.Put(ctx, m.Put[0].Scope, m.Put[0].Entry)
 	case plain && len(m.Put) == 0 && m.Retire[0].State == driver.Deleted:
-		deleted, err := store.Delete(w.ctx, m.Retire[0].Scope, m.Retire[0].ID, w.now)
+		deleted, err := store.Delete(ctx, m.Retire[0].Scope, m.Retire[0].ID, w.now)
 		if err == nil && !deleted {
 			err = errNothing
 		}
 		return nil, err
 	}
 	tx, _ := driver.As[driver.Transactor](store)
-	applied, err := tx.Apply(w.ctx, tenantOf(&m), m)
+	applied, err := tx.Apply(ctx, tenantOf(&m), m)
 	return applied.Revs, err
 }
 
@@ -216,7 +217,7 @@ func (w *world) raceOne(s driver.Scope, k int, then func(func(r *reference)), ma
 	e.Content = "of " + s.Tenant + " " + s.Ref
 	last := fmt.Sprintf("e%03d", k-1)
 	if w.level == LevelAdapter {
-		w.must(w.store.Put(w.ctx, s, e))
+		w.must(w.store.Put(ctx, s, e))
 		then(func(r *reference) { r.put(s, e) })
 		if k%3 == 2 {
 			deleted, err := w.store.Delete(w.ctx, s, last, w.now)

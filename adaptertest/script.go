@@ -29,8 +29,8 @@ type script struct {
 
 	mu    sync.Mutex
 	steps []action
-	quiet int    // steps are not noted while it is above zero
-	raced bool   // goroutines have used the store at once
+	quiet int  // steps are not noted while it is above zero
+	raced bool // goroutines have used the store at once
 	names map[driver.Version]string
 	taken map[driver.Version]string // those that the store gave
 }
