@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
-	"sync/atomic"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -52,38 +51,33 @@ func versionsSeeWhole(w *world) {
 	writes := w.size(15, 30, 200)
 	sales := at(home.Tenant, "sales")
 	w.puts(home, "other")
-	w.quietly(fmt.Sprintf("three writers put, merge and delete %d times each, while two readers list versions of the tenant", writes), func() {
-		var writing atomic.Int64
-		writing.Store(3)
-		w.parallel(5, func(i int) {
-			if i < 3 {
-				defer writing.Add(-1)
-				w.writeParts(i, writes, sales)
-				return
-			}
-			seen := map[driver.Version][2]string{}
-			read := func(v driver.Version) (texts [2]string) {
-				for k, s := range []driver.Scope{home, sales} {
-					got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: v})
-					w.must(err)
-					texts[k] = describeTexts(ids(got))
-				}
-				return texts
-			}
-			for last := false; !last; {
-				last = writing.Load() == 0
-				v, err := w.versions.Version(w.ctx, home.Tenant)
-				w.must(err)
-				if _, known := seen[v]; !known {
-					seen[v] = read(v)
-				}
-			}
-			for v, before := range seen {
-				after := read(v)
-				w.check(after == before, fmt.Sprint("as of that version what it had at first: ", before), "%s", after)
-			}
-		})
+	var seen [2]map[driver.Version]string
+	read := func(v driver.Version) (texts string) {
+		for _, s := range []driver.Scope{home, sales} {
+			got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: v})
+			w.must(err)
+			texts += describeTexts(ids(got)) + "; "
+		}
+		return texts
+	}
+	w.during(fmt.Sprintf("three writers put, merge and delete %d times each, while two readers list versions of the tenant", writes), func() {
+		w.parallel(3, func(i int) { w.writeParts(i, writes, sales) })
+	}, len(seen), func(i int) {
+		if seen[i] == nil {
+			seen[i] = map[driver.Version]string{}
+		}
+		v, err := w.versions.Version(w.ctx, home.Tenant)
+		w.must(err)
+		if _, known := seen[i][v]; !known {
+			seen[i][v] = read(v)
+		}
 	})
+	for _, versions := range seen {
+		for v, before := range versions {
+			after := read(v)
+			w.check(after == before, fmt.Sprint("as of that version what it had at first: ", before), "%s", after)
+		}
+	}
 }
 
 // writeParts is one of the writers: each write of it is several parts of a store.

@@ -96,9 +96,10 @@ func (w *world) midway(make func(w *world, i int) driver.Mutation) {
 		m := make(w, i)
 		ctx := fadingAfter(w.ctx, i)
 		w.did("under a context that ends when it is looked at for the %d. time apply %s", i+1, m)
-		revs, err := w.makeOn(ctx, w.store, m)
+		applied, err := w.makeOn(ctx, w.store, m)
 		happened := w.happened(&m)
 		w.check(err != nil || happened, "everything done, as the call said", "nothing")
+		revs := applied.Revs
 		if happened && err != nil {
 			for i := range m.Documents {
 				for _, d := range w.documents(exactly(&m.Documents[i].Document)) {

@@ -22,13 +22,6 @@ func (w *world) entry(id string) driver.Entry {
 	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
 }
 
-// mortal is an entry that expires after d.
-func (w *world) mortal(id string, d time.Duration) driver.Entry {
-	e := w.entry(id)
-	e.ExpiresAt = w.now.Add(d)
-	return e
-}
-
 func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
@@ -108,11 +101,6 @@ func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
 	entries, err := w.store.List(w.ctx, s, q)
 	w.must(err)
 	return entries
-}
-
-// lists expects a list of everything to be these ids, in this order.
-func (w *world) lists(s driver.Scope, want ...string) {
-	w.sameIDs(w.list(s, driver.Query{At: w.now}), want)
 }
 
 func (w *world) sameIDs(got []driver.Entry, want []string) { w.came(ids(got), want...) }

@@ -128,15 +128,6 @@ func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
 	return docs
 }
 
-// isDue expects the documents of these names to be due now, in this order.
-func (w *world) isDue(kind string, limit int, want ...string) {
-	var got []string
-	for _, d := range w.due(kind, w.now, limit) {
-		got = append(got, d.Tenant+" "+nameIn(&d))
-	}
-	w.came(got, want...)
-}
-
 // changed expects what has changed in a scope between two versions.
 func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.ChangeSet) {
 	w.did("ask what has changed in %s from %s to %s", s, w.name(from), w.name(to))

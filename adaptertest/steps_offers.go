@@ -98,12 +98,6 @@ func equalRecords(a, b *driver.Record) bool {
 	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
 }
 
-// purged expects that the scope no longer has a record of the id.
-func (w *world) purged(s driver.Scope, id string) {
-	recs := w.lookUp(s, id)
-	w.check(len(recs) == 0, "no record", "%s", describeRecords(recs))
-}
-
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
@@ -221,13 +215,6 @@ func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries 
 		}
 	}
 	return entries
-}
-
-// getsAt expects the entry to be there at v.
-func (w *world) getsAt(s driver.Scope, v driver.Version, want driver.Entry) {
-	got := w.getAt(s, v, want.ID)
-	w.sameIDs(got, []string{want.ID})
-	w.sameEntry(&got[0], &want)
 }
 
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
