@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -47,21 +46,13 @@ func (w *world) hold(tenant string, v driver.Version) {
 	}
 }
 
-// auditReach bounds how much of the many an audit looks at one by one.
+// Some of the many are looked at one by one.
 const (
-	auditedInstants = 4
+	auditedInstants = 3
 	auditedNames    = 80
-	auditedOfMany   = 6 // names, where there are more than a thousand records
-	auditedForeign  = 6 // ids that are elsewhere
+	auditedForeign  = 12 // ids that are elsewhere
 	auditedVersions = 4
 )
-
-func mostNames(records int) int {
-	if records > 1000 {
-		return auditedOfMany
-	}
-	return auditedNames
-}
 
 // audit compares all that can be read with the reference, as far up as the level of the
 // case. Its reads are noted only if one of them differs.
@@ -91,42 +82,29 @@ func (w *world) auditUnknown() {
 	for _, s := range unknown {
 		w.throwDice(s.Tenant)
 		_, foreign := w.known(s)
-		w.auditScope(s, nil, foreign)
-		if w.level != LevelAdapter {
-			w.auditRecords(s, nil, foreign)
-		}
+		w.auditScope(s, nil, foreign, []time.Time{w.now})
 	}
 	delete(w.ref.tenants, "never written")
 }
 
-// auditTenant compares what a tenant has.
+// auditTenant compares what a tenant has, at the first of the instants and another one.
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
-	w.asked = map[string]bool{}
-	instants = append(instants[:1:1], few(w, 1, slices.Clone(instants[1:]))...)
+	if len(instants) > 2 && w.sparing {
+		instants = []time.Time{instants[0], instants[1+w.dice.IntN(len(instants)-1)]}
+	}
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
 		own, foreign := w.known(s)
-		for _, now := range instants {
-			w.as(now, func() { w.auditScope(s, own, foreign) })
-		}
-		if w.level != LevelAdapter {
-			w.auditRecords(s, own, foreign)
-		}
+		w.auditScope(s, own, foreign, instants)
 		if w.level == LevelVersioned {
-			w.auditVersions(s, own, foreign, instants)
+			w.auditVersions(s, append(own, foreign...), instants)
 		}
-	}
-	for ref := range sorted(w.ref.tenant(tenant).refs) {
-		w.auditAnyPages(at(tenant, ref))
 	}
 	w.auditFirst(tenant)
 	if w.level != LevelAdapter {
-		for ref := range sorted(w.ref.tenant(tenant).refs) {
-			w.auditAnyRecords(at(tenant, ref))
-		}
+		w.auditHistory(tenant, driver.HistoryQuery{})
 		w.auditDocuments(tenant)
-		w.auditAnyDocuments(tenant)
 		w.auditOutbox(tenant)
 		w.unnoted(func() { w.auditLog(tenant) })
 	}
@@ -176,7 +154,7 @@ func (w *world) known(s driver.Scope) (own, foreign []string) {
 }
 
 // instants are those at which a tenant is read: the present, the zero instant, and those
-// around an expiry.
+// around some expiries.
 func (w *world) instants(tenant string) []time.Time {
 	expiries := map[time.Time]bool{}
 	for _, rec := range w.ref.tenant(tenant).records {
@@ -184,43 +162,20 @@ func (w *world) instants(tenant string) []time.Time {
 			expiries[rec.Entry.ExpiresAt] = true
 		}
 	}
-	all := []time.Time{w.now}
-	for _, at := range slices.SortedFunc(maps.Keys(expiries), time.Time.Compare) {
-		if len(all) < auditedInstants {
-			all = append(all, at.Add(-time.Millisecond), at)
-		}
-	}
-	if len(expiries) > 0 {
-		all = append(all, time.Time{})
+	all := []time.Time{w.now, {}}
+	w.throwDice(tenant)
+	for _, at := range few(w, auditedInstants, slices.SortedFunc(maps.Keys(expiries), time.Time.Compare)) {
+		zone := zones[w.dice.IntN(len(zones))]
+		all = append(all, at.Add(-time.Millisecond).In(zone), at.In(zone))
 	}
 	return all
 }
 
-// few are some of many, if the audit is sparing.
+// few are some of many.
 func few[T any](w *world, n int, all []T) []T {
-	if w.sparing && len(all) > n {
-		w.dice.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
-		return all[:n]
-	}
-	return all
+	w.dice.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+	return all[:min(n, len(all))]
 }
-
-// labels are the tags, or the subjects, that records of a scope carry.
-func (w *world) labels(recs []*refRecord, of func(e *driver.Entry) []string) []string {
-	found := map[string]bool{}
-	most := mostNames(len(recs))
-	for _, rec := range recs {
-		for _, label := range of(&rec.Entry) {
-			if label != "" && len(found) < most {
-				found[label] = true
-			}
-		}
-	}
-	return few(w, 2, slices.Sorted(maps.Keys(found)))
-}
-
-func tagsOf(e *driver.Entry) []string     { return e.Tags }
-func subjectsOf(e *driver.Entry) []string { return e.Subjects }
 
 func byID(entries []driver.Entry) map[string]*driver.Entry {
 	all := make(map[string]*driver.Entry, len(entries))
@@ -230,26 +185,76 @@ func byID(entries []driver.Entry) map[string]*driver.Entry {
 	return all
 }
 
-// auditScope reads what lives in a scope now, as a list and one by one.
-func (w *world) auditScope(s driver.Scope, own, foreign []string) {
-	live := w.ref.list(s, -1, driver.Query{At: w.now})
-	w.unnoted(func() { w.sameEntries(w.list(s, driver.Query{At: w.now}), live) })
-	byID := byID(live)
-	for _, id := range slices.Concat(own, foreign) {
-		w.unnoted(func() {
-			got, err := w.tryGet(s, id)
-			if want := byID[id]; want != nil {
-				w.must(err)
-				w.sameEntry(&got, want)
-			} else {
-				w.notFound(err)
+// auditScope reads a scope as a list and one by one, by pages, and what it holds in every state.
+func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []time.Time) {
+	for _, now := range instants {
+		w.as(now, func() {
+			w.auditList(s, nil, driver.Query{At: now})
+			live := byID(w.ref.list(s, -1, driver.Query{At: now}))
+			for _, id := range append(few(w, w.most(), slices.Clone(own)), foreign...) {
+				w.unnoted(func() {
+					got, err := w.tryGet(s, id)
+					if want := live[id]; want != nil {
+						w.must(err)
+						w.sameEntry(&got, want)
+					} else {
+						w.notFound(err)
+					}
+				})
 			}
 		})
 	}
-	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
-	for _, tag := range tags {
-		q := driver.Query{At: w.now, Tags: []string{tag}}
-		w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
+	for range auditedAtRandom {
+		w.auditList(s, nil, w.anyQuery(s))
+	}
+	w.auditPages(s, nil)
+	if w.level != LevelAdapter {
+		asked := slices.Concat(own, foreign, own[:min(1, len(own))])
+		w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
+		w.unnoted(func() { w.auditLookup(s, asked...) })
+		w.auditHistory(s.Tenant, driver.HistoryQuery{Ref: s.Ref})
+		for range auditedAtRandom {
+			w.auditHistory(s.Tenant, w.anyHistory(s))
+		}
+	}
+}
+
+// most is how many entries of a scope are got one by one.
+func (w *world) most() int {
+	if w.sparing {
+		return auditedNames / 8
+	}
+	return auditedNames
+}
+
+// auditList lists a page, as of a version if there is one.
+func (w *world) auditList(s driver.Scope, h *heldVersion, q driver.Query) {
+	number, list := -1, w.list
+	if h != nil {
+		number, list = h.number, func(s driver.Scope, q driver.Query) []driver.Entry { return w.listAt(s, h.store, q) }
+	}
+	want := w.ref.list(s, number, q)
+	w.unnoted(func() { w.sameEntries(list(s, q), want) })
+}
+
+// auditPages reads a scope of many entries page by page.
+func (w *world) auditPages(s driver.Scope, h *heldVersion) {
+	n := len(w.ref.tenant(s.Tenant).refs[s.Ref])
+	if n < 2*auditedNames {
+		return
+	}
+	q := driver.Query{At: w.now, Limit: []int{n/7 + 1, 100, 127, 128, 129, 256, 512, 513, n - 1, n}[w.dice.IntN(10)]}
+	q.Tags = some(w, [][]string{{"tag"}})
+	for more := true; more; {
+		number := -1
+		if h != nil {
+			number = h.number
+		}
+		page := w.ref.list(s, number, q)
+		w.auditList(s, h, q)
+		if more = len(page) == q.Limit; more {
+			q.After = page[len(page)-1].Cursor()
+		}
 	}
 }
 
@@ -275,6 +280,10 @@ func (w *world) sameRecords(got, want []driver.Record) {
 	w.fail(fmt.Sprintf("%d records", len(want)), fmt.Sprintf("%d records", len(got)))
 }
 
+func (w *world) auditHistory(tenant string, q driver.HistoryQuery) {
+	w.unnoted(func() { w.sameRecords(w.history(tenant, q), w.ref.history(tenant, q)) })
+}
+
 // auditLookup compares the records of ids.
 func (w *world) auditLookup(s driver.Scope, ids ...string) {
 	var want []driver.Record
@@ -286,70 +295,14 @@ func (w *world) auditLookup(s driver.Scope, ids ...string) {
 	w.sameRecords(w.lookUp(s, ids...), want)
 }
 
-// auditRecords looks up what a scope holds, in every state.
-func (w *world) auditRecords(s driver.Scope, own, foreign []string) {
-	asked := slices.Concat(own, foreign, own[:min(1, len(own))])
-	w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
-	w.unnoted(func() { w.auditLookup(s, asked...) })
-	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	queries := []driver.HistoryQuery{{Ref: s.Ref}}
-	var heads []string
-	for _, rec := range recs {
-		if rec.For != "" && !slices.Contains(heads, rec.For) && len(heads) < mostNames(len(recs)) {
-			heads = append(heads, rec.For)
-			queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: []string{rec.For}})
-		}
-	}
-	if len(heads) > 0 {
-		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, For: own})
-	}
-	for _, label := range w.labels(recs, subjectsOf) {
-		queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label})
-		if !w.asked[label] {
-			w.asked[label] = true
-			queries = append(queries, driver.HistoryQuery{Subject: label})
-		}
-		if len(heads) > 0 {
-			queries = append(queries, driver.HistoryQuery{Ref: s.Ref, Subject: label, For: heads})
-		}
+// auditDocuments reads the documents of a tenant, all and by queries that chance puts together.
+func (w *world) auditDocuments(tenant string) {
+	queries := []driver.DocumentQuery{{}, {Ref: "never"}, {EveryRef: true, Bare: true}, {EveryRef: true}}
+	names := slices.SortedFunc(maps.Keys(w.ref.tenant(tenant).documents), compareNames)
+	for range auditedAtRandom * min(4, len(names)) {
+		queries = append(queries, w.anyDocuments(tenant, names))
 	}
 	for _, q := range queries {
-		w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
-	}
-}
-
-// auditDocuments reads the history of a tenant as a whole, and its documents by each of
-// their names.
-func (w *world) auditDocuments(tenant string) {
-	t := w.ref.tenant(tenant)
-	w.unnoted(func() {
-		w.sameRecords(w.history(tenant, driver.HistoryQuery{}), w.ref.history(tenant, driver.HistoryQuery{}))
-	})
-	var queries []driver.DocumentQuery
-	asked := map[driver.DocumentQuery]bool{}
-	ask := func(all ...driver.DocumentQuery) {
-		for _, q := range all {
-			if !asked[q] {
-				asked[q], queries = true, append(queries, q)
-			}
-		}
-	}
-	ask(driver.DocumentQuery{}, driver.DocumentQuery{Ref: "never"}, driver.DocumentQuery{EveryRef: true, Bare: true})
-	for _, name := range slices.SortedFunc(maps.Keys(t.documents), compareNames) {
-		if len(queries) > 4*mostNames(len(t.documents)) {
-			break
-		}
-		d := t.documents[name]
-		ask(driver.DocumentQuery{Ref: name.ref}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Key: name.key},
-			driver.DocumentQuery{EveryRef: true, Kind: name.kind}, driver.DocumentQuery{EveryRef: true, Key: name.key}, driver.DocumentQuery{EveryRef: true, Kind: name.kind, Key: name.key})
-		if d.Group != "" {
-			ask(driver.DocumentQuery{EveryRef: true, Group: d.Group}, driver.DocumentQuery{Ref: name.ref, Kind: name.kind, Group: d.Group})
-		}
-		for _, label := range d.Subjects[:min(3, len(d.Subjects))] {
-			ask(driver.DocumentQuery{EveryRef: true, Subject: label}, driver.DocumentQuery{Ref: name.ref, Subject: label})
-		}
-	}
-	for _, q := range append(few(w, 6, queries), driver.DocumentQuery{EveryRef: true}) {
 		q.Tenant = tenant
 		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 	}
@@ -368,7 +321,7 @@ func (w *world) auditOutbox(tenant string) {
 	for run := range sorted(runs) {
 		w.unnoted(func() { w.sameOutbox(w.undelivered(tenant, run), w.ref.undelivered(tenant, run)) })
 	}
-	for _, limit := range []int{waiting + 1, 1} {
+	for _, limit := range []int{waiting + 1, 1 + w.dice.IntN(waiting+1)} {
 		w.unnoted(func() { w.counts(tenant, limit, waiting) })
 	}
 }
@@ -382,26 +335,17 @@ func (w *world) sameDocuments(got, want []driver.Document) {
 
 // auditShared reads what is asked of all tenants at once.
 func (w *world) auditShared() {
+	w.throwDice("")
 	w.unnoted(func() { w.counts("", len(w.ref.waiting)+1, len(w.ref.waiting)) })
 	if !w.lent {
 		w.unnoted(func() { w.sameOutbox(w.undelivered("", ""), w.ref.undelivered("", "")) })
 	}
 	if w.scheduler != nil {
-		kinds := map[string]bool{"timer": true, "never": true}
-		for _, t := range w.ref.tenants {
-			for name := range t.documents {
-				kinds[name.kind] = true
-			}
-		}
-		for kind := range sorted(kinds) {
-			want := w.ref.due(kind, w.now)
-			w.unnoted(func() { w.sameDue(w.due(kind, w.now, len(want)+10), want) })
-		}
+		w.auditDue()
 	}
 	if w.tenants != nil {
 		all := w.ref.scopes()
 		w.unnoted(func() { w.listed(driver.Scope{}, all...) })
-		w.throwDice("")
 		for range min(auditedAtRandom, len(all)) {
 			one, other := all[w.dice.IntN(len(all))], all[w.dice.IntN(len(all))]
 			after := at(one.Tenant+some(w, []string{"0", "\xff"}), some(w, []string{one.Ref, other.Ref, one.Ref + "0"}))
@@ -411,25 +355,44 @@ func (w *world) auditShared() {
 	}
 }
 
-// sameDue compares what is due, which has no order within an instant.
-func (w *world) sameDue(got, want []driver.Document) {
-	for i := range got {
-		if i > 0 && got[i].Due.Before(got[i-1].Due) {
-			w.fail("what is due in the order of its instants", describeDocument(&got[i])+" after "+describeDocument(&got[i-1]))
+// auditDue asks what is due of each kind, now and about an instant at which something is.
+func (w *world) auditDue() {
+	kinds, instants := map[string]bool{"note": true, "never": true}, []time.Time{}
+	for _, t := range w.ref.tenants {
+		for name, d := range t.documents {
+			if kinds[name.kind] = true; !d.Due.IsZero() {
+				instants = append(instants, d.Due.Add(-time.Millisecond), d.Due)
+			}
 		}
 	}
-	got = slices.SortedFunc(slices.Values(got), compareDue)
-	w.sameDocuments(got, want)
+	slices.SortFunc(instants, time.Time.Compare)
+	for kind := range sorted(kinds) {
+		for _, now := range append(few(w, 4, slices.Clone(instants)), w.now) {
+			want := w.ref.due(kind, now)
+			for _, limit := range []int{len(want) + 10, 1 + w.dice.IntN(len(want)+1)} {
+				w.unnoted(func() { w.sameDue(w.due(kind, now, limit), want, limit) })
+			}
+		}
+	}
 }
 
-func compareDue(a, b driver.Document) int {
-	if c := a.Due.Compare(b.Due); c != 0 {
-		return c
+// sameDue compares what is due first, which has no order within an instant.
+func (w *world) sameDue(got, want []driver.Document, limit int) {
+	first := want[:min(limit, len(want))]
+	w.check(len(got) == len(first), fmt.Sprint(len(first), " documents"), "%d documents", len(got))
+	left := map[string]*driver.Document{}
+	for i := range want {
+		left[describeName(&want[i])] = &want[i]
 	}
-	if c := strings.Compare(a.Tenant, b.Tenant); c != 0 {
-		return c
+	for i := range got {
+		if !got[i].Due.Equal(first[i].Due) {
+			w.fail("what is due in the order of its instants", describeDocument(&got[i])+" as number "+fmt.Sprint(i+1))
+		}
+		name := describeName(&got[i])
+		w.check(left[name] != nil, "what is due, each document once", "%s", describeDocument(&got[i]))
+		w.sameDocument(&got[i], left[name])
+		delete(left, name)
 	}
-	return compareNames(nameOf(&a), nameOf(&b))
 }
 
 // heldOf are some of the versions that the store gave of a tenant, the first and the
@@ -443,37 +406,37 @@ func (w *world) heldOf(tenant string) []heldVersion {
 	return all
 }
 
-// auditVersions reads a scope as of the versions that were held.
-func (w *world) auditVersions(s driver.Scope, own, foreign []string, instants []time.Time) {
-	held := few(w, 2, w.heldOf(s.Tenant))
-	tags := w.labels(w.ref.tenant(s.Tenant).refs[s.Ref], tagsOf)
-	for i, h := range held {
+// auditVersions reads a scope as of versions that were held, and what has changed between them.
+func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time) {
+	all := w.heldOf(s.Tenant)
+	held := all
+	if w.sparing {
+		held = few(w, 2, slices.Clone(all))
+	}
+	for i := range held {
+		h := &held[i]
 		for _, now := range instants {
 			w.as(now, func() {
-				q := driver.Query{At: now}
-				want := w.ref.list(s, h.number, q)
-				w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), want) })
-				byID := byID(want)
-				asked := slices.Concat(own, foreign, own[:min(1, len(own))])
-				w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
-				var found []driver.Entry
+				w.auditList(s, h, driver.Query{At: now})
+				live := byID(w.ref.list(s, h.number, driver.Query{At: now}))
+				asked, found := few(w, len(ids), slices.Clone(ids)), []driver.Entry(nil)
 				for _, id := range asked {
-					if e := byID[id]; e != nil {
+					if e := live[id]; e != nil {
 						found = append(found, *e)
 					}
 				}
 				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
 			})
 		}
-		for _, tag := range tags[:min(2, len(tags))] {
-			q := driver.Query{At: w.now, Tags: []string{tag}}
-			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
-		}
+		w.auditList(s, h, w.anyQuery(s))
+		w.auditPages(s, h)
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
-		for k, later := range held {
-			if w.changes != nil && (k == i+1 || i < k && k == len(held)-1 || k == 0 && i == len(held)-1) { // the next, the last and one before
-				w.unnoted(func() { w.changed(s, h.store, later.store, w.ref.changed(s, h.number, later.number)) })
+		if w.changes != nil {
+			from, to := *h, all[w.dice.IntN(len(all))]
+			if to.number < from.number {
+				from, to = to, from
 			}
+			w.unnoted(func() { w.changed(s, from.store, to.store, w.ref.changed(s, from.number, to.number)) })
 		}
 	}
 }

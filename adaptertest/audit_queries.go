@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"hash/fnv"
 	"io"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -26,14 +25,6 @@ func (w *world) throwDice(tenant string) {
 	h := fnv.New64a()
 	io.WriteString(h, tenant)
 	w.dice = rand.New(rand.NewPCG(w.seed, h.Sum64()))
-}
-
-// anyOf is how many queries an audit makes about so many things.
-func anyOf(n int) int {
-	if n > 1000 {
-		return 1
-	}
-	return auditedAtRandom
 }
 
 // some is one of the things, or nothing.
@@ -76,80 +67,57 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 	return q
 }
 
-// auditAnyPages reads a scope by queries that chance puts together, by all ways.
-func (w *world) auditAnyPages(s driver.Scope) {
-	for range anyOf(len(w.ref.tenant(s.Tenant).refs[s.Ref])) {
-		q := w.anyQuery(s)
-		want := w.ref.list(s, -1, q)
-		w.unnoted(func() { w.sameEntries(w.list(s, q), want) })
-		if held := w.heldOf(s.Tenant); w.level == LevelVersioned && len(held) > 0 {
-			h := held[w.dice.IntN(len(held))]
-			w.unnoted(func() { w.sameEntries(w.listAt(s, h.store, q), w.ref.list(s, h.number, q)) })
-		}
-	}
-}
-
 // auditFirst looks for the first entries that a tenant ever had, by a tag, the id and a subject.
 // The words are the same in every audit, so that a store which keeps its answers is found out
 // once they are deleted, erased, purged or dropped.
 func (w *world) auditFirst(tenant string) {
 	for _, first := range w.ref.tenant(tenant).first {
 		s, e := first.Scope, first.Entry
-		if len(e.Tags) > 0 {
-			q := driver.Query{At: w.now, Tags: e.Tags[:1]}
-			w.unnoted(func() { w.sameEntries(w.list(s, q), w.ref.list(s, -1, q)) })
-		}
-		if w.level == LevelAdapter {
-			continue
-		}
-		w.unnoted(func() { w.auditLookup(s, e.ID) })
-		if len(e.Subjects) > 0 {
-			q := driver.HistoryQuery{Subject: e.Subjects[0]}
-			w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
-		}
-	}
-}
-
-// auditAnyRecords reads the history of a tenant by queries that chance puts together.
-func (w *world) auditAnyRecords(s driver.Scope) {
-	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	for range anyOf(len(w.ref.tenant(s.Tenant).refs[s.Ref])) {
-		q := driver.HistoryQuery{Ref: s.Ref}
-		for range w.dice.IntN(3) {
-			if rec := some(w, recs); rec != nil {
-				q.For = append(q.For, rec.id, rec.For)
+		w.auditList(s, nil, driver.Query{At: w.now, Tags: e.Tags[:min(1, len(e.Tags))]})
+		if w.level != LevelAdapter {
+			w.unnoted(func() { w.auditLookup(s, e.ID) })
+			for _, subject := range e.Subjects[:min(1, len(e.Subjects))] {
+				w.auditHistory(tenant, driver.HistoryQuery{Subject: subject})
 			}
 		}
-		q.For = slices.DeleteFunc(q.For, func(id string) bool { return id == "" })
-		if rec := some(w, recs); rec != nil {
-			q.Subject = some(w, rec.Entry.Subjects)
-		}
-		if len(q.For) == 0 && w.dice.IntN(2) == 0 {
-			q.Ref = ""
-		}
-		w.unnoted(func() { w.sameRecords(w.history(s.Tenant, q), w.ref.history(s.Tenant, q)) })
 	}
 }
 
-// auditAnyDocuments reads the documents of a tenant by queries that chance puts together,
-// of which some are of no document.
-func (w *world) auditAnyDocuments(tenant string) {
-	documents := w.ref.tenant(tenant).documents
-	names := slices.SortedFunc(maps.Keys(documents), compareNames)
-	for range auditedAtRandom * min(4, len(names)) {
-		one, other := documents[names[w.dice.IntN(len(names))]], documents[names[w.dice.IntN(len(names))]]
-		if w.dice.IntN(3) > 0 {
-			other = one
+// anyHistory asks for some records of a scope, or of its tenant.
+func (w *world) anyHistory(s driver.Scope) driver.HistoryQuery {
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	q := driver.HistoryQuery{Ref: s.Ref}
+	for range w.dice.IntN(3) {
+		if rec := some(w, recs); rec != nil {
+			q.For = append(q.For, rec.id, rec.For)
 		}
-		q := driver.DocumentQuery{Tenant: tenant, Bare: w.dice.IntN(4) == 0, Group: some(w, []string{other.Group}), Subject: some(w, other.Subjects)}
-		q.Kind, q.Key = some(w, []string{one.Kind}), some(w, []string{one.Key})
-		if q.Ref = one.Ref; w.dice.IntN(2) == 0 {
-			q.EveryRef, q.Ref = true, some(w, []string{other.Ref}) // which does not matter then
-		}
-		if w.dice.IntN(3) == 0 {
-			behind := documents[names[w.dice.IntN(len(names))]]
-			q.After, q.Limit = &driver.Document{Scope: behind.Scope, Kind: behind.Kind, Key: behind.Key + some(w, []string{"!"})}, w.dice.IntN(3)
-		}
-		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 	}
+	q.For = slices.DeleteFunc(q.For, func(id string) bool { return id == "" })
+	if rec := some(w, recs); rec != nil {
+		q.Subject = some(w, rec.Entry.Subjects)
+	}
+	if len(q.For) == 0 && w.dice.IntN(2) == 0 {
+		q.Ref = ""
+	}
+	return q
+}
+
+// anyDocuments asks for some documents of a tenant, or for none.
+func (w *world) anyDocuments(tenant string, names []documentName) driver.DocumentQuery {
+	documents := w.ref.tenant(tenant).documents
+	pick := func() driver.Document { return documents[names[w.dice.IntN(len(names))]] }
+	one, other := pick(), pick()
+	if w.dice.IntN(3) > 0 {
+		other = one
+	}
+	q := driver.DocumentQuery{Bare: w.dice.IntN(4) == 0, Group: some(w, []string{other.Group}), Subject: some(w, other.Subjects)}
+	q.Kind, q.Key = some(w, []string{one.Kind}), some(w, []string{one.Key})
+	if q.Ref = one.Ref; w.dice.IntN(2) == 0 {
+		q.EveryRef, q.Ref = true, some(w, []string{other.Ref}) // which does not matter then
+	}
+	if w.dice.IntN(3) == 0 {
+		behind := pick()
+		q.After, q.Limit = &driver.Document{Scope: behind.Scope, Kind: behind.Kind, Key: behind.Key + some(w, []string{"!"})}, w.dice.IntN(3)
+	}
+	return q
 }

@@ -56,7 +56,7 @@ var engineDefects = []defect{
 			return b.Store.List(ctx, s, q)
 		}
 	}},
-	{"shows an entry of two lives in its gap", "MODEL/short-sequences", func(b *broken) {
+	{"shows an entry of two lives in its gap", "MODEL/short", func(b *broken) {
 		var restored sync.Map
 		mutated(func(_ *broken, m *driver.Mutation) {
 			for _, l := range m.Restore {

@@ -63,7 +63,7 @@ var keptDefects = []defect{
 			return first.([]driver.Entry)
 		})(b)
 	}),
-	reopened("locks ids for itself only", "DURABLE/shared-ids", func(b *broken) {
+	reopened("locks ids for itself only", "DURABLE/shared-puts", func(b *broken) {
 		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 			b.Store.Put(ctx, s, e)
 			return ctx.Err()
@@ -189,7 +189,7 @@ var keptDefects = []defect{
 			}
 		}
 	}},
-	{"reads the outbox by offset", "OUTBOX/deliver-in-loop", func(b *broken) {
+	{"reads the outbox by offset", "MODEL/loop-outbox", func(b *broken) {
 		b.outbox = func(ctx context.Context, tenant, run string) iter.Seq2[events.Record, error] {
 			return func(yield func(events.Record, error) bool) {
 				for offset := 0; ; offset += 100 {

@@ -93,7 +93,7 @@ var nameDefects = []defect{
 		e.Content = strings.ReplaceAll(e.Content, "e\u0301", "é")
 		return e
 	})},
-	{"tells nil lists from empty ones", "IDEMPOTENCE/put-again-lists", func(b *broken) {
+	{"tells nil lists from empty ones", "IDEMPOTENCE/again", func(b *broken) {
 		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 			was, _ := json.Marshal(b.record(s, e.ID).Entry.Subjects)
 			if now, _ := json.Marshal(e.Subjects); b.record(s, e.ID).Entry.ID != "" && string(now) != string(was) {
@@ -116,7 +116,7 @@ var nameDefects = []defect{
 			return b.Store.List(ctx, s, q)
 		}
 	}},
-	{"has a page of a hundred in a history", "SIZES/many-records", func(b *broken) {
+	{"has a page of a hundred in a history", "SIZES/many", func(b *broken) {
 		history := b.history
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			all, err := collect(history(ctx, tenant, q))

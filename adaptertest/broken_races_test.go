@@ -93,7 +93,7 @@ var racingDefects = []defect{
 			return b.Store.Apply(ctx, tenant, m)
 		}
 	}},
-	{"leaves the events of a batch that lost a race", "BATCH/racing-put", func(b *broken) {
+	{"leaves the events of a batch that lost a race", "BATCH/racing-batches", func(b *broken) {
 		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 			made, err := b.Store.Apply(ctx, tenant, m)
 			if err != nil {

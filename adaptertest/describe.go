@@ -186,14 +186,6 @@ func describeRecord(r *driver.Record) string {
 	return text + ", in " + describeScope(r.Scope)
 }
 
-func describeRecords(recs []driver.Record) string {
-	var lines []string
-	for _, r := range recs {
-		lines = append(lines, describeRecord(&r))
-	}
-	return strings.Join(lines, "\n")
-}
-
 // sorted ranges over a map in the order of its keys.
 func sorted[V any](m map[string]V) iter.Seq2[string, V] {
 	return func(yield func(string, V) bool) {

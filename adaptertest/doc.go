@@ -41,14 +41,13 @@
 //     the words for them.
 //   - reference.go, reference_queries.go, audit.go and audit_queries.go: what every step is
 //     compared with.
-//   - sweep_names.go, sweep_texts.go, sweep_many.go, sweep_instants.go, sweep_methods.go,
-//     sweep_refused.go, sweep_loops.go, sweep_sequences.go, sweep_parts.go: cases that are
-//     generated: lookalike names in every place of a name, odd texts wherever one is kept,
-//     many of everything, instants wherever one is kept, contexts and error texts through
+//   - generate.go, dimensions.go, moves.go and plan.go: the generator. Nearly all cases on the store
+//     alone are random sequences of moves, which differ in what plans are called and hold, in
+//     instants, in how many there are of everything, and in what happens to the store
+//     between moves. coverage.go counts which states they have reached.
+//   - sweep_methods.go, sweep_refused.go, sweep_loops.go: contexts and error texts through
 //     every method, by reflection, so that a method which is added is swept or fails the
-//     kit, malformed names in every part of a mutation, changes in the body of every loop,
-//     and every short sequence of steps about the same entries and documents.
-//   - model.go and law_model.go: long random sequences of the same steps.
+//     kit, malformed names in every part of a mutation, and changes in the body of every loop.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
 //     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
@@ -123,8 +122,8 @@
 //   - DISTILL (D1, D2, D3, D5): so do a compaction and a distillation.
 //   - FIRE (K1, K2, K6): commitments on the store fire once.
 //   - RECALL (S1, S2, S3, S4): what answers a question is found, and nothing else.
-//   - MODEL (M1-M10): every short sequence of steps, every mutation of two parts, and long random
-//     sequences agree with the reference; loops may change the store.
+//   - MODEL (M1-M10): short and long random sequences agree with the reference; loops may change
+//     the store.
 //   - SIZES (M5, M8): what holds for a few holds for many.
 //
 // # Errors

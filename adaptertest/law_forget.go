@@ -7,21 +7,14 @@ import (
 
 func forgetLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "FORGET", number: "M10", says: "what is erased is gone everywhere, and nothing else is", cases: []testCase{
-		{"erased", "no read shows what was erased, and of its record its id, state and successor stay", tx, erasedRecords},
+	return law{name: "FORGET", number: "M10", says: "what is erased is gone everywhere, and nothing else is", cases: append(generate(
+		generation{name: "erased", says: "no read shows what was erased, and of its record its id, state and successor stay", needs: tx,
+			topics: []topic{basic, entries}, plans: alone, sequences: [3]int{20, 100, 1000}, steps: 12, shared: true},
+	), []testCase{
 		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", append(tx, Versioned), forgetView},
-	}}
-}
-
-func erasedRecords(w *world) {
-	w.puts(home, "new")
-	for _, id := range []string{"live", "deleted", "merged", "superseded"} {
-		w.put(home, w.whole(id))
-	}
-	w.apply(retired(retire(home, "deleted", driver.Deleted, ""), retire(home, "merged", driver.Merged, "new"), retire(home, "superseded", driver.Superseded, "new")))
-	w.apply(driver.Mutation{Erase: located(home, "live", "deleted", "merged", "superseded")})
+	}...)}
 }
 
 // forget forgets customer:1 of home's tenant.

@@ -10,20 +10,20 @@ import (
 
 func outboxLaw() law {
 	tx := []Offer{Transactor}
-	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: []testCase{
+	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: append(generate(
+		generation{name: "waits", says: "an event waits in the order of commits, and not of its own time, until it is delivered", needs: tx,
+			topics: []topic{entries, outgoing}, plans: severalScopes, sequences: [3]int{1, 10, 100}, steps: 20, audited: 5},
+	), []testCase{
 		{"payloads", "an event comes back whole, whatever its payload, in the order of commits and not of its own time", tx, eventPayloads},
-		{"deliver-in-loop", "a loop over the outbox may deliver, and every event that waits comes once", tx, deliverInLoop},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
-	}}
+	}...)}
 }
 
 func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs} }
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.
 func (w *world) counts(tenant string, limit, want int) {
-	if w.noting() {
-		w.did("count what waits of tenant %q, up to %d", tenant, limit)
-	}
+	w.did("count what waits of tenant %q, up to %d", tenant, limit)
 	n, err := w.tx.Waiting(w.ctx, tenant, limit)
 	w.must(err)
 	if want < limit {
@@ -76,27 +76,4 @@ func racingRelays(w *world) {
 		w.check(len(seen) == 50, "50 events, each in the log of one bank or of several", "%d", len(seen))
 	})
 	w.waiting(home.Tenant, "pass")
-}
-
-func deliverInLoop(w *world) {
-	var want, got []string
-	for i := range 300 {
-		want = append(want, fmt.Sprint("ev", i))
-	}
-	w.quietly("queue 300 events of three runs", func() {
-		for i, id := range want {
-			w.apply(queue(w.event(fmt.Sprint("run-", i%3), id)))
-		}
-	})
-	w.quietly("read the outbox, and in the loop deliver each event of two runs", func() {
-		for e, err := range w.tx.Undelivered(w.ctx, "", "") {
-			w.must(err)
-			got = append(got, e.ID)
-			if e.RunID != "run-1" {
-				w.delivered(e)
-			}
-		}
-	})
-	w.came(got, want...)
-	w.counts(home.Tenant, 1000, 100)
 }

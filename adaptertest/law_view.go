@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -12,59 +11,21 @@ import (
 
 func viewLaw() law {
 	v := []Offer{Transactor, Versioned}
-	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: []testCase{
-		{"lives", "each version shows what lived then, until a purge, which removes what no later one shows and says how much", v, viewLives},
-		{"purge-named", "a purge keeps what is over while a record that stays names it as its successor", v, purgeKeepsNamed},
+	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: append(generate(
+		generation{name: "lives", says: "each version shows what lived then, until a purge, which removes what no later one shows and no record needs, and says how much", needs: v,
+			topics: []topic{basic, entries, versions}, plans: alone, sequences: [3]int{40, 300, 3000}, steps: 20, shared: true},
+	), []testCase{
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
 		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
-		{"reading-while-writing", "a view that is read while others write does not move", v, readWhileWriting},
-	}}
+	}...)}
 }
 
 func changesLaw() law {
-	return law{name: "CHANGES", number: "M7, S3", says: "what has changed in a scope between two versions is just what the mutations between them did", cases: []testCase{
-		{"kinds", "what was put, retired, restored and erased is told, each in its list, and nothing that did not change", []Offer{Transactor, Versioned, Changes}, viewLives},
-	}}
-}
-
-// viewLives takes a version behind each kind of mutation, and purges before one of them.
-func viewLives(w *world) {
-	sales := at(home.Tenant, "sales")
-	w.version(home.Tenant)
-	w.puts(home, "a", "b", "c", "d")
-	w.put(home, w.mortal("short", time.Second))
-	w.puts(sales, "a")
-	w.livesAgain(home, "a", "b")
-	again := retired(retire(home, "twice", driver.Merged, "b"))
-	again.Put, again.Restore = w.placed(home, "twice"), located(home, "twice")
-	for _, m := range []driver.Mutation{again, retired(retire(home, "b", driver.Superseded, "short"), retire(home, "d", driver.Deleted, "")),
-		{Put: w.placed(home, "a")}, {Erase: located(home, "c")}, {Erase: located(sales, "a")}} {
-		w.apply(m)
-	}
-	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "a", driver.Merged, "twice"), retire(home, "short", driver.Merged, "twice")))
-	w.audit()
-	w.advance(time.Second)
-	w.purge(home.Tenant, v)
-	w.puts(home, "new")
-	w.livesAgain(home, "new", "twice")
-	w.audit()
-	w.purge(home.Tenant, w.version(home.Tenant))
-}
-
-// purgeKeepsNamed merges, after the version, an entry with one that has expired by the
-// time of the purge.
-func purgeKeepsNamed(w *world) {
-	w.puts(home, "a", "b", "c")
-	w.put(home, w.mortal("short", time.Second))
-	w.put(home, w.mortal("shorter", time.Millisecond))
-	w.apply(retired(retire(home, "c", driver.Superseded, "shorter")))
-	v := w.version(home.Tenant)
-	w.apply(retired(retire(home, "b", driver.Merged, "a"), retire(home, "a", driver.Superseded, "short")))
-	w.advance(time.Second)
-	w.purge(home.Tenant, v)
+	return law{name: "CHANGES", number: "M7, S3", says: "what has changed in a scope between two versions is just what the mutations between them did", cases: generate(
+		generation{name: "kinds", says: "what was put, retired, restored and erased is told, each in its list, and nothing that did not change", needs: []Offer{Transactor, Versioned, Changes},
+			topics: []topic{basic, entries}, plans: alone, sequences: [3]int{10, 100, 1000}, steps: 20, shared: true})}
 }
 
 // refused expects that a version cannot be read in any way by a tenant.
@@ -120,28 +81,6 @@ func otherIncarnation(w *world) {
 	w.puts(home, "a")
 	w.refused(home, empty)
 	w.refused(home, v)
-}
-
-func readWhileWriting(w *world) {
-	want := w.putMany(home, 50, nil)
-	v := w.version(home.Tenant)
-	w.quietly("read the view over and over while others write and delete", func() {
-		var done atomic.Bool
-		w.parallel(4, func(i int) {
-			if i > 0 {
-				for !done.Load() {
-					w.sameIDs(w.listAt(home, v, driver.Query{At: w.now}), want)
-					w.getsAt(home, v, driver.Entry{ID: want[0], Content: "content of " + want[0], CreatedAt: w.now.Add(49 * time.Millisecond), RunID: "run-1"})
-				}
-				return
-			}
-			defer done.Store(true)
-			for k, id := range want {
-				w.delete(home, id, true)
-				w.puts(home, fmt.Sprint("new", k))
-			}
-		})
-	})
 }
 
 func runToken(w *world) {

@@ -438,25 +438,15 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		}
 		return rec.State == driver.Live
 	}
-	ends := map[*refRecord]bool{} // whether the end of the chain is over
+	end := func(rec *refRecord) *refRecord { // of a chain of successors
+		for successor(rec) != nil {
+			rec = successor(rec)
+		}
+		return rec
+	}
 	stays := map[*refRecord]bool{}
 	for _, rec := range t.records {
-		var chain []*refRecord
-		head, known := rec, false
-		for {
-			if _, known = ends[head]; known || successor(head) == nil {
-				break
-			}
-			chain = append(chain, head)
-			head = successor(head)
-		}
-		if !known {
-			ends[head] = over(head)
-		}
-		for _, link := range chain {
-			ends[link] = ends[head]
-		}
-		if over(rec) && ends[rec] && !mayReturn(rec) {
+		if over(rec) && over(end(rec)) && !mayReturn(rec) {
 			continue
 		}
 		for h := rec; h != nil && !stays[h]; h = successor(h) {

@@ -28,12 +28,46 @@ type script struct {
 	watch watch
 
 	mu    sync.Mutex
-	steps []string
-	last  string // the format of the last step, which says what operation it is
-	quiet int    // steps are not noted while it is above zero
-	raced bool   // goroutines have used the store at once
+	steps []action
+	quiet int  // steps are not noted while it is above zero
+	raced bool // goroutines have used the store at once
 	names map[driver.Version]string
 	taken map[driver.Version]string // those that the store gave
+}
+
+// action is a step that was taken. It is described only in the text of a failure.
+type action struct {
+	format string // which says what operation it is
+	args   []any
+}
+
+func (n action) String() string {
+	described := make([]any, len(n.args))
+	for i, arg := range n.args {
+		described[i] = describe(arg)
+	}
+	return fmt.Sprintf(n.format, described...)
+}
+
+// describe is a value in the words of texts. A text stays as it is.
+func describe(value any) any {
+	switch x := value.(type) {
+	case driver.Scope:
+		return describeScope(x)
+	case driver.Mutation:
+		return describeMutation(&x)
+	case driver.Query:
+		return describeQuery(x)
+	case driver.DocumentQuery:
+		return describeDocumentQuery(&x)
+	case driver.Entry:
+		return describeEntry(&x)
+	case []string:
+		return describeTexts(x)
+	case time.Time:
+		return describeTime(x)
+	}
+	return value
 }
 
 // failure is what was wrong.
@@ -56,7 +90,7 @@ func (s *script) did(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.quiet == 0 {
-		s.steps, s.last = append(s.steps, fmt.Sprintf(format, args...)), format
+		s.steps = append(s.steps, action{format, args})
 	}
 }
 
@@ -64,7 +98,10 @@ func (s *script) did(format string, args ...any) {
 func (s *script) lastStep() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.last
+	if len(s.steps) == 0 {
+		return ""
+	}
+	return s.steps[len(s.steps)-1].format
 }
 
 // quietly takes many steps, or such in no certain order, under one description.
@@ -82,14 +119,6 @@ func (s *script) silently(f func()) {
 	s.mu.Lock()
 	s.quiet--
 	s.mu.Unlock()
-}
-
-// noting tells whether a step is noted, as describing one costs more than most reads.
-func (s *script) noting() bool {
-	s.alarm.Reset(stepTimeout)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.quiet == 0
 }
 
 // begin begins the script anew.

@@ -22,19 +22,10 @@ func (w *world) entry(id string) driver.Entry {
 	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
 }
 
-// mortal is an entry that expires after d.
-func (w *world) mortal(id string, d time.Duration) driver.Entry {
-	e := w.entry(id)
-	e.ExpiresAt = w.now.Add(d)
-	return e
-}
-
 func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
-	if w.noting() {
-		w.did("put %s in %s", describeEntry(&e), describeScope(s))
-	}
+	w.did("put %s in %s", e, s)
 	w.count("put", s, e.ID)
 	err := w.store.Put(w.ctx, s, e)
 	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
@@ -72,9 +63,7 @@ func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entr
 }
 
 func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
-	if w.noting() {
-		w.did("get %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
-	}
+	w.did("get %s from %s at %s", short(id), s, w.now)
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
@@ -108,17 +97,10 @@ func (w *world) notFound(err error) {
 }
 
 func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
-	if w.noting() {
-		w.did("list %s%s", describeScope(s), describeQuery(q))
-	}
+	w.did("list %s%s", s, q)
 	entries, err := w.store.List(w.ctx, s, q)
 	w.must(err)
 	return entries
-}
-
-// lists expects a list of everything to be these ids, in this order.
-func (w *world) lists(s driver.Scope, want ...string) {
-	w.sameIDs(w.list(s, driver.Query{At: w.now}), want)
 }
 
 func (w *world) sameIDs(got []driver.Entry, want []string) { w.came(ids(got), want...) }
@@ -132,9 +114,7 @@ func (w *world) came(got []string, want ...string) {
 
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
-	if w.noting() {
-		w.did("delete %s from %s at %s", short(id), describeScope(s), describeTime(w.now))
-	}
+	w.did("delete %s from %s at %s", short(id), s, w.now)
 	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)

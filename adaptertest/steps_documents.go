@@ -82,9 +82,7 @@ func (w *world) revises(m *driver.Mutation, revs []int64) {
 }
 
 func (w *world) documents(q driver.DocumentQuery) []driver.Document {
-	if w.noting() {
-		w.did("read the documents of %s", describeDocumentQuery(&q))
-	}
+	w.did("read the documents of %s", q)
 	var docs []driver.Document
 	for d, err := range w.tx.Documents(w.ctx, q) {
 		w.must(err)
@@ -124,28 +122,15 @@ func (w *world) yields(q driver.DocumentQuery, want ...string) {
 }
 
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
-	if w.noting() {
-		w.did("ask what of kind %s is due at %s, at most %d", short(kind), describeTime(at), limit)
-	}
+	w.did("ask what of kind %s is due at %s, at most %d", short(kind), at, limit)
 	docs, err := w.scheduler.Due(w.ctx, kind, at, limit)
 	w.must(err)
 	return docs
 }
 
-// isDue expects the documents of these names to be due now, in this order.
-func (w *world) isDue(kind string, limit int, want ...string) {
-	var got []string
-	for _, d := range w.due(kind, w.now, limit) {
-		got = append(got, d.Tenant+" "+nameIn(&d))
-	}
-	w.came(got, want...)
-}
-
 // changed expects what has changed in a scope between two versions.
 func (w *world) changed(s driver.Scope, from, to driver.Version, want driver.ChangeSet) {
-	if w.noting() {
-		w.did("ask what has changed in %s from %s to %s", describeScope(s), w.name(from), w.name(to))
-	}
+	w.did("ask what has changed in %s from %s to %s", s, w.name(from), w.name(to))
 	got, err := w.changes.Changes(w.ctx, s, from, to)
 	w.must(err)
 	if text, expected := describeChanges(got), describeChanges(want); text != expected {

@@ -14,9 +14,7 @@ import (
 
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
-	if w.noting() {
-		w.did("apply for %s: %s", short(tenant), describeMutation(&m))
-	}
+	w.did("apply for %s: %s", short(tenant), m)
 	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
 	if err == nil {
@@ -90,9 +88,7 @@ func retire(s driver.Scope, id string, state driver.State, successor string) dri
 func retired(list ...driver.Retirement) driver.Mutation { return driver.Mutation{Retire: list} }
 
 func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
-	if w.noting() {
-		w.did("look up %s in %s", describeTexts(ids), describeScope(s))
-	}
+	w.did("look up %s in %s", ids, s)
 	recs, err := w.tx.Lookup(w.ctx, s, ids)
 	w.must(err)
 	return recs
@@ -102,16 +98,8 @@ func equalRecords(a, b *driver.Record) bool {
 	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
 }
 
-// purged expects that the scope no longer has a record of the id.
-func (w *world) purged(s driver.Scope, id string) {
-	recs := w.lookUp(s, id)
-	w.check(len(recs) == 0, "no record", "%s", describeRecords(recs))
-}
-
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	if w.noting() {
-		w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, describeTexts(q.For))
-	}
+	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
 	for rec, err := range w.tx.History(w.ctx, tenant, q) {
 		w.must(err)
@@ -141,9 +129,7 @@ func (w *world) event(run, id string) events.Record {
 
 // undelivered reads what waits of a run, or of all tenants if both are empty.
 func (w *world) undelivered(tenant, run string) []events.Record {
-	if w.noting() {
-		w.did("read what waits: tenant %q, run %q", tenant, run)
-	}
+	w.did("read what waits: tenant %q, run %q", tenant, run)
 	if run == "" {
 		w.mu.Lock()
 		w.lent = true
@@ -189,9 +175,7 @@ func (w *world) version(tenant string) driver.Version {
 }
 
 func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	if w.noting() {
-		w.did("list %s as of %s%s", describeScope(s), w.name(v), describeQuery(q))
-	}
+	w.did("list %s as of %s%s", s, w.name(v), q)
 	q.Version = v
 	return w.versions.List(w.ctx, s, q)
 }
@@ -233,17 +217,8 @@ func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries 
 	return entries
 }
 
-// getsAt expects the entry to be there at v.
-func (w *world) getsAt(s driver.Scope, v driver.Version, want driver.Entry) {
-	got := w.getAt(s, v, want.ID)
-	w.sameIDs(got, []string{want.ID})
-	w.sameEntry(&got[0], &want)
-}
-
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
-	if w.noting() {
-		w.did("ask whether %s is intact for %s", w.name(v), describeScope(s))
-	}
+	w.did("ask whether %s is intact for %s", w.name(v), s)
 	got, err := w.versions.Intact(w.ctx, s, v)
 	w.must(err)
 	w.check(got == want, fmt.Sprint(want), "%v", got)

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -95,106 +94,77 @@ func (r nameRule) names(limit int) (fine, refusedParts []string) {
 	return fine, append(append(refusedParts, ""), odd...)
 }
 
-// refusedParts are mutations that no state makes possible beside those of malformed names, and
-// near ones that are valid, in a memory that has the entry "a".
-var refusedParts = []struct {
-	name, says     string
-	refused, valid func() []driver.Mutation
-}{
-	{"foreign-scope", "names a scope of another tenant", func() []driver.Mutation {
-		foreign := at("globex", "support")
-		return []driver.Mutation{
-			{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
-			{Restore: located(foreign, "a")}, {Erase: located(foreign, "a")}, acts(driver.Set, note(foreign, "n", "")), acts(driver.Remove, note(foreign, "n", "")),
-			heirs(foreign, "a"), ofEvent(func(e *events.Record, n string) { e.Tenant = n })("globex"),
-		}
-	}, nil},
-	{"twice", "names a document twice", func() []driver.Mutation {
-		return []driver.Mutation{acts(driver.Set, note(home, "n", "x"), note(home, "n", "y")), acts(driver.Check, note(home, "n", ""), note(home, "n", ""))}
-	}, func() []driver.Mutation {
-		other := note(home, "n", "")
-		other.Kind = "other"
-		return []driver.Mutation{acts(driver.Check, note(home, "n", ""), note(home, "m", ""), other, note(at(home.Tenant, ""), "n", ""))}
-	}},
-	{"due", "has content or host text that is due, or an instant between two milliseconds or beyond the years", func() []driver.Mutation {
-		c, h := digest(home, "d", "a"), file(home, "f")
-		c.Due, h.Due = epoch, epoch
-		all := []driver.Mutation{acts(driver.Set, c), acts(driver.Set, h)}
-		for _, due := range []time.Time{epoch.Add(time.Microsecond), time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
-			all = append(all, acts(driver.Set, timer(home, "t", due)))
-		}
-		return all
-	}, func() []driver.Mutation {
-		var all []driver.Mutation
-		for i, due := range []time.Time{{}, time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)} {
-			all = append(all, acts(driver.Set, timer(home, fmt.Sprint("t", i), due)))
-		}
-		return all
-	}},
-	{"of", "has content of nothing or of no ref, or other documents that are made of entries", func() []driver.Mutation {
-		m, h := note(home, "n", ""), file(home, "f")
-		m.Of, h.Of = []string{"a"}, []string{"a"}
-		return []driver.Mutation{acts(driver.Set, digest(home, "d")), acts(driver.Set, digest(at(home.Tenant, ""), "d", "a")), acts(driver.Set, m), acts(driver.Set, h)}
-	}, func() []driver.Mutation { // what is not stored need not be whole
-		return []driver.Mutation{acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(at(home.Tenant, ""), "d"))}
-	}},
-	{"labelled", "has machinery or content with subjects", func() []driver.Mutation {
-		m, c := note(home, "n", ""), digest(home, "d", "a")
-		m.Subjects, c.Subjects = []string{"customer:1"}, []string{"customer:1"}
-		return []driver.Mutation{acts(driver.Set, m), acts(driver.Set, c)}
-	}, nil},
-	{"swap", "has a swap that there is not: a retained document that is not there, a revision below 0, an unknown act or class", func() []driver.Mutation {
-		below, class := note(home, "n", ""), note(home, "n", "")
-		below.Rev, class.Class = -1, driver.HostText+1
-		kindless, long := note(home, "n", ""), note(home, "n", "") // what is not stored has a name too
-		kindless.Kind, long.Kind = "", strings.Repeat("k", driver.MaxKindBytes+1)
-		unlabelled := digest(home, "d")
-		unlabelled.Rev = 1 // what is retained is stored, and must be whole
-		return []driver.Mutation{acts(driver.Retain, note(home, "n", "")), acts(driver.Set, below), acts(driver.Set, class), acts(driver.Remove+1, note(home, "n", "")),
-			acts(driver.Retain, unlabelled), acts(driver.Check, kindless), acts(driver.Remove, long)}
-	}, nil},
-	{"retirement", "retires in favour of nothing or of itself, deletes in favour of an entry, or retires to no state", func() []driver.Mutation {
-		return []driver.Mutation{
-			retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
-			retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
-		}
-	}, nil},
-	{"value", "has a value that is too large", func() []driver.Mutation {
-		d := note(home, "n", "")
-		d.Value = make([]byte, driver.MaxDocumentBytes+1)
-		return []driver.Mutation{acts(driver.Set, d), acts(driver.Check, d)}
-	}, func() []driver.Mutation {
-		d := note(home, "n", "")
-		d.Value = make([]byte, driver.MaxDocumentBytes)
-		return []driver.Mutation{acts(driver.Check, d)}
-	}},
-	{"event", "has an event without a payload or of a broken schema, or has a limit below zero", func() []driver.Mutation {
-		return []driver.Mutation{
-			queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
-			ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
-			ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = -1 })(""), ofEvent(func(e *events.Record, _ string) { e.Time = time.Time{} })(""),
-			{Limits: driver.Limits{Entries: -1}}, {Limits: driver.Limits{Bytes: -1}}, {Limits: driver.Limits{Waiting: -1}},
-		}
-	}, nil},
+// with is a document of home that is changed in one thing.
+func with(d driver.Document, change func(d *driver.Document)) driver.Document {
+	change(&d)
+	return d
+}
+
+// invalidMutations are mutations that no state makes possible, beside those of malformed names.
+func invalidMutations() []driver.Mutation {
+	foreign, n, made, text := at("globex", "support"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
+	all := []driver.Mutation{
+		// another tenant
+		{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
+		{Restore: located(foreign, "a")}, {Erase: located(foreign, "a")}, acts(driver.Set, note(foreign, "n", "")), acts(driver.Remove, note(foreign, "n", "")),
+		heirs(foreign, "a"), ofEvent(func(e *events.Record, n string) { e.Tenant = n })("globex"),
+		// a retirement in favour of nothing or of itself, a deletion in favour of an entry, and one to no state
+		retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
+		retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
+		// events without a payload, of a broken schema, version or time; limits below zero; kept events that there are not
+		queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
+		ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
+		ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = -1 })(""), ofEvent(func(e *events.Record, _ string) { e.Time = time.Time{} })(""),
+		{Limits: driver.Limits{Entries: -1}}, {Limits: driver.Limits{Bytes: -1}}, {Limits: driver.Limits{Waiting: -1}},
+		// documents named twice, retained without being there, and an unknown act
+		acts(driver.Set, note(home, "n", "x"), note(home, "n", "y")), acts(driver.Check, n, n), acts(driver.Retain, n), acts(driver.Remove+1, n),
+		// what is checked or removed has a name too, and what is retained is stored and must be whole
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Kind = "" })),
+		acts(driver.Remove, with(n, func(d *driver.Document) { d.Kind = strings.Repeat("k", driver.MaxKindBytes+1) })),
+		acts(driver.Retain, with(digest(home, "d"), func(d *driver.Document) { d.Rev = 1 })),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes+1) })),
+	}
+	for _, d := range []driver.Document{
+		// content or host text that is due, an instant between two milliseconds or beyond the years
+		with(made, func(d *driver.Document) { d.Due = epoch }), with(text, func(d *driver.Document) { d.Due = epoch }), timer(home, "t", epoch.Add(time.Microsecond)),
+		timer(home, "t", time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC)), timer(home, "t", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)),
+		// content of nothing or of no ref, and other documents that are made of entries
+		digest(home, "d"), digest(at(home.Tenant, ""), "d", "a"), with(n, func(d *driver.Document) { d.Of = []string{"a"} }), with(text, func(d *driver.Document) { d.Of = []string{"a"} }),
+		// machinery or content with subjects
+		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
+		// a revision below 0, an unknown class, and a value that is too large
+		with(n, func(d *driver.Document) { d.Rev = -1 }), with(n, func(d *driver.Document) { d.Class = driver.HostText + 1 }),
+		with(n, func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes+1) }),
+	} {
+		all = append(all, acts(driver.Set, d))
+	}
+	return all
+}
+
+// validMutations are near to such as are invalid.
+func validMutations() []driver.Mutation {
+	n, own := note(home, "n", ""), at(home.Tenant, "")
+	return []driver.Mutation{
+		acts(driver.Check, n, note(home, "m", ""), note(own, "n", ""), with(n, func(d *driver.Document) { d.Kind = "other" })),
+		acts(driver.Set, timer(home, "t0", time.Time{}), timer(home, "t1", time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)), timer(home, "t2", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC))),
+		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes) })),
+	}
 }
 
 func malformedCases() []testCase {
-	tx := []Offer{Transactor}
-	cases := []testCase{{"refused-names", "a mutation with a malformed name is invalid wherever the name stands, and one with the longest names is not", tx, sweepMalformed}}
-	for _, r := range refusedParts {
-		cases = append(cases, testCase{"refused-" + r.name, "a mutation that " + r.says + " is invalid, and nothing of it happens", tx, func(w *world) {
+	return []testCase{
+		{"refused-names", "a mutation with a malformed name is invalid wherever the name stands, and one with the longest names is not", transactor, sweepMalformed},
+		{"refused-parts", "a mutation that no state makes possible is invalid, and nothing of it happens", transactor, func(w *world) {
 			w.prepareRefusal()
-			for _, m := range r.refused() {
+			for _, m := range invalidMutations() {
 				w.refuses(m)
 			}
-			if r.valid != nil {
-				for _, m := range r.valid() {
-					w.passes(m)
-				}
+			for _, m := range validMutations() {
+				w.passes(m)
 			}
-		}})
+		}},
 	}
-	return cases
 }
 
 func (w *world) prepareRefusal() {

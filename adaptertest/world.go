@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -21,18 +20,18 @@ var epoch = time.Date(2001, 3, 4, 5, 6, 7, 0, time.UTC)
 // script.
 type world struct {
 	*script
-	config Config
-	level  Level  // how far the case and its audits look
-	remark string // what a reader should know of the case, though nothing is wrong
-	opened []driver.Adapter
-	ref    *reference    // what the store must agree with; nil where order is not known
-	held   []heldVersion // the versions that the store gave
-	lent   bool          // all that waits was read at once: what was handed out may be hidden
+	config  Config
+	level   Level  // how far the case and its audits look
+	remark  string // what a reader should know of the case, though nothing is wrong
+	opened  []driver.Adapter
+	ref     *reference       // what the store must agree with; nil where order is not known
+	held    []heldVersion    // the versions that the store gave
+	handles []driver.Adapter // of the same data, between which a case turns
+	lent    bool             // all that waits was read at once: what was handed out may be hidden
 
-	absence string          // the text of the error of an absent entry
-	asked   map[string]bool // the subjects by which an audit has read a tenant's history
-	sparing bool            // audits ask for some of the names, where there are many small ones
-	probes  int             // entries that were put to see how much a tenant uses
+	absence string // the text of the error of an absent entry
+	sparing bool   // audits ask for fewer things one by one
+	probes  int    // entries that were put to see how much a tenant uses
 
 	swaps   sync.Mutex
 	swapped map[string]int // by name and revision, the swaps that succeeded through an injector
@@ -60,28 +59,31 @@ func (w *world) use(s driver.Adapter) {
 	w.kept, _ = driver.As[driver.EventKeeper](s)
 }
 
-// play plays to the end or to the first failure, and closes the stores. It tells the
-// failure by a pointer, as a store may end the goroutine under it.
-func (w *world) play(part func(), failed **failure) {
-	returned := false
+// attempt plays to the end or to the first failure.
+func (w *world) attempt(part func()) (failed *failure) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
-			if !returned {
-				*failed = &failure{"an answer", "the store ended the goroutine that called it"}
-			}
 		case *failure:
-			*failed = r
+			failed = r
 		default:
-			*failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
+			failed = &failure{"an answer", fmt.Sprintf("a panic: %v", r)}
 		}
+	}()
+	part()
+	return w.watch.finish()
+}
+
+// play attempts a part, and closes the stores. It tells the failure by a pointer, as a store may
+// end the goroutine under it.
+func (w *world) play(part func(), failed **failure) {
+	*failed = &failure{"an answer", "the store ended the goroutine that called it"}
+	defer func() {
 		if err := w.closeAll(); err != nil && *failed == nil {
 			*failed = &failure{"the store closes", describeError(err)}
 		}
 	}()
-	part()
-	returned = true
-	*failed = w.watch.finish()
+	*failed = w.attempt(part)
 }
 
 // fresh closes what is open and works on a store with nothing in it.
@@ -117,6 +119,19 @@ func (w *world) reopen() {
 		w.fail("the store closes", describeError(err))
 	}
 	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old) }))
+}
+
+// turnHandle goes on with another handle of the same data.
+func (w *world) turnHandle() {
+	open := func(s driver.Adapter) bool {
+		return slices.ContainsFunc(w.opened, func(o driver.Adapter) bool { return same(s, o) })
+	}
+	if len(w.handles) == 0 || !open(w.handles[0]) || !open(w.handles[1]) {
+		w.handles = []driver.Adapter{w.store, w.second()}
+	}
+	slices.Reverse(w.handles)
+	w.did("go on with the other handle")
+	w.use(w.handles[0])
 }
 
 // crash goes on with what a kill of the store's process would leave. The old store stays
@@ -178,24 +193,6 @@ func (w *world) parallel(n int, f func(i int)) {
 			panic(r)
 		}
 	}
-}
-
-// oneWins lets n callers try something at once, of whom one is to succeed and the others
-// are to meet a conflict. It returns which succeeded.
-func (w *world) oneWins(n int, what string, try func(i int) error) int {
-	var won, winner atomic.Int64
-	w.quietly(what, func() {
-		w.parallel(n, func(i int) {
-			if err := try(i); err == nil {
-				won.Add(1)
-				winner.Store(int64(i))
-			} else if !errors.Is(err, driver.ErrConflict) {
-				w.must(err)
-			}
-		})
-	})
-	w.check(won.Load() == 1, "one success, and a conflict for the others", "%d successes", won.Load())
-	return int(winner.Load())
 }
 
 // size is how much of the many a case works with: with -short, as a rule, and with

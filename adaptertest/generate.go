@@ -1,0 +1,152 @@
+package adaptertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Most of what the kit proves it proves by generated sequences. A sequence has some plans, and makes
+// random moves in them: what the dice of a move choose depends on what the state of the plan allows,
+// so that most moves succeed. Each move is taken on the reference too, and audits compare what can be
+// read. A generation is a case of that kind. It differs from others in these dimensions:
+//
+//   - plans: how many there are, what they and all in them are called and hold, when it is made,
+//     and how many entries, documents and events each name of one means (dimensions.go)
+//   - topics: which moves are offered
+//   - sequences and steps: how many there are, and how often an audit looks
+//   - settle: what happens to the store between steps: it is opened again, killed, or has a second handle
+//
+// The first sequence that fails is shrunk to the shortest one that does.
+type generation struct {
+	name, says string
+	needs      []Offer
+	topics     []topic
+	plans      func(w *world, i int) []*plan // of sequence i
+	sequences  [3]int                        // as in world.size
+	steps      int                           // up to so many for each plan
+	audited    int                           // one step in so many is audited
+	shared     bool                          // sequences share a store, and have tenants of their own
+	settle     func(w *world)                // happens at one step in three, and everything is audited then
+}
+
+// generate makes cases of generations.
+func generate(all ...generation) (cases []testCase) {
+	for _, g := range all {
+		cases = append(cases, testCase{g.name, g.says, g.needs, func(w *world) { w.explore(&g) }})
+	}
+	return cases
+}
+
+// shrinkTries is how often a sequence is tried with less steps.
+const shrinkTries = 300
+
+// step is one random move. A sequence still makes sense without some of its steps.
+type step struct {
+	plan int
+	seed uint64 // of its dice
+	fill string // puts the entries of that name instead
+}
+
+func (w *world) explore(g *generation) {
+	for i := range w.size(g.sequences[0], g.sequences[1], g.sequences[2]) {
+		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
+		plans := len(g.plans(w, i))
+		var steps []step
+		for k := range plans { // each begins with some entries
+			for _, name := range members[:3] {
+				steps = append(steps, step{plan: k, fill: name})
+			}
+		}
+		length := g.steps
+		if g.shared {
+			length = 1 + rng.IntN(length)
+		}
+		for range plans * length {
+			steps = append(steps, step{plan: rng.IntN(plans), seed: rng.Uint64()})
+		}
+		failed := w.playSteps(g, i, steps, !g.shared && i > 0)
+		if failed == nil {
+			continue
+		}
+		told := w.steps
+		shrunk := shrink(steps, shrinkTries, func(s []step) bool { return w.playSteps(g, i, s, true) != nil })
+		if again := w.playSteps(g, i, shrunk, true); again != nil {
+			failed = again
+		} else {
+			w.steps = told // it needs what the store had before
+		}
+		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, i, len(steps))
+		panic(failed)
+	}
+	w.unmirrored() // each sequence was audited
+}
+
+// playSteps plays a sequence, on a fresh store if it is to, and returns the failure, if there is one.
+func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failure {
+	return w.attempt(func() {
+		if fresh {
+			w.restart()
+		} else {
+			w.begin()
+			w.ref, w.held, w.lent = newReference(), nil, false
+		}
+		w.handles, w.sparing = nil, w.config.Short
+		plans, moves := g.plans(w, i), w.movesOf(g.topics)
+		for k, s := range steps {
+			p := plans[s.plan]
+			p.dice = rand.New(rand.NewPCG(s.seed, 0))
+			if s.fill != "" {
+				p.fill(s.fill)
+				continue
+			}
+			p.step(moves)
+			if w.level == LevelVersioned && p.oneIn(3) {
+				w.version(p.Tenant)
+			}
+			switch {
+			case g.settle != nil && (k == len(steps)-1 || p.oneIn(3)):
+				g.settle(w)
+				w.audit()
+			case g.audited > 0 && p.oneIn(g.audited):
+				w.auditTenant(p.Tenant, w.instants(p.Tenant)[:1])
+			}
+		}
+		if g.shared {
+			for tenant := range sorted(w.ref.tenants) {
+				w.auditTenant(tenant, w.instants(tenant))
+			}
+			if w.level == LevelVersioned {
+				w.auditHorizons()
+			}
+		} else {
+			w.audit()
+		}
+		if w.level != LevelAdapter {
+			w.usesWhatTheReferenceSays(plans[0].Scope)
+		}
+	})
+}
+
+// shrink removes steps, long stretches first, as long as the rest still fails. It tries so many times
+// at most.
+func shrink(steps []step, tries int, fails func([]step) bool) []step {
+	for size := len(steps) / 2; size > 0; {
+		removed := false
+		for i := 0; i+size <= len(steps); tries-- {
+			if tries == 0 {
+				return steps
+			}
+			shorter := slices.Concat(steps[:i], steps[i+size:])
+			if fails(shorter) {
+				steps, removed = shorter, true
+			} else {
+				i += size
+			}
+		}
+		if !removed || size > 1 {
+			size /= 2
+		}
+	}
+	return steps
+}

@@ -1,0 +1,283 @@
+package adaptertest
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/memory/driver"
+)
+
+// topic is what moves are about. A generated case takes those of some topics.
+type topic int
+
+const (
+	basic     topic = iota // entries, by the four operations
+	entries                // entries, by mutations
+	documents              // documents and what is due
+	outgoing               // events
+	versions               // purges
+	tenants                // the drop of a tenant
+	handles                // reopenings, and several handles of the same data
+)
+
+// everyTopic is what most cases take.
+var everyTopic = []topic{basic, entries, documents, outgoing, versions, tenants, handles}
+
+// move is a step that may come next in a plan, whose dice choose what it is about. It does something,
+// or adds a part to a mutation. A move is offered as often as its weight says.
+type move struct {
+	topic  topic
+	weight int
+	do     func(p *plan)
+	add    func(p *plan, m *driver.Mutation)
+}
+
+var moves = []move{
+	{topic: basic, weight: 6, do: func(p *plan) { p.putEach(p.members(p.pick("absent"))) }},
+	{topic: basic, weight: 2, do: func(p *plan) { p.putEach(p.members(p.pick("deleted", "merged", "live"))) }},
+	{topic: basic, weight: 2, do: func(p *plan) { p.putEach(p.others(p.pick("live", "deleted", "expired"))) }},
+	{topic: basic, weight: 1, do: func(p *plan) { p.putEach(p.remainder(p.pick("erased"))) }},
+	{topic: basic, weight: 3, do: func(p *plan) {
+		for _, id := range p.ids(p.pickLive()) {
+			p.delete(p.Scope, id, false)
+		}
+	}},
+	{topic: basic, weight: 2, do: func(p *plan) { p.now = p.began.Add(time.Duration(p.dice.IntN(lastDue)) * time.Millisecond) }},
+	{topic: basic, weight: 1, do: func(p *plan) { p.generation++ }},
+
+	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, p.located(p.pickLive())...) }},
+	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) { p.places(m, p.members(p.pick("absent"))) }},
+	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) { p.places(m, p.others(p.pick("live", "merged", "absent"))) }},
+	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) { p.places(m, p.remainder(p.pick("erased"))) }},
+	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) { // which has expired already
+		all := p.members(p.pick("absent"))
+		for i := range all {
+			all[i].ExpiresAt = p.began
+		}
+		p.places(m, all)
+	}},
+	{topic: entries, weight: 4, add: func(p *plan, m *driver.Mutation) { p.retires(m, driver.Merged) }},
+	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) { p.retires(m, driver.Superseded) }},
+	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) {
+		for _, id := range p.ids(p.pickLive()) {
+			m.Retire = append(m.Retire, retire(p.Scope, id, driver.Deleted, ""))
+		}
+	}},
+	{topic: entries, weight: 4, add: func(p *plan, m *driver.Mutation) {
+		m.Restore = append(m.Restore, p.located(p.pick("merged", "superseded"))...)
+	}},
+	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) {
+		m.Erase = append(m.Erase, append(p.located(p.pick("live", "restored", "merged", "deleted", "superseded")), located(p.Scope, "never")...)...)
+	}},
+	{topic: entries, weight: 2, add: (*plan).expectHeirs},
+
+	{topic: documents, weight: 8, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Set) }},
+	{topic: documents, weight: 3, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Retain) }},
+	{topic: documents, weight: 1, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Check) }},
+	{topic: documents, weight: 2, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Remove) }},
+
+	{topic: outgoing, weight: 4, add: func(p *plan, m *driver.Mutation) {
+		m.Events = append(m.Events, p.pickEvents()...)
+		if last := &m.Events[len(m.Events)-1]; p.oneIn(8) {
+			last.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: []string{"another", ""}[p.dice.IntN(2)]} // or one that is invalid
+		}
+	}},
+	{topic: outgoing, weight: 2, do: func(p *plan) { p.delivered(p.pickEvents()...) }},
+	{topic: outgoing, weight: 1, do: func(p *plan) {
+		if p.kept != nil {
+			p.purgeEvents(p.now)
+		}
+	}},
+
+	{topic: versions, weight: 2, do: func(p *plan) {
+		held := p.heldOf(p.Tenant)
+		if len(held) == 0 || p.oneIn(3) {
+			p.purge(p.Tenant, p.version(p.Tenant))
+		} else {
+			p.purge(p.Tenant, held[p.dice.IntN(len(held))].store)
+		}
+	}},
+	{topic: tenants, weight: 2, do: func(p *plan) { // whose entries are looked up before and afterwards
+		p.auditLookup(p.Scope, p.ids("a", "b")...)
+		p.drop(p.Tenant, 5+p.many, 1000)
+		p.auditLookup(p.Scope, p.ids("a", "b")...)
+	}},
+	{topic: handles, weight: 1, do: func(p *plan) {
+		if len(p.found.missing([]Offer{Durable})) == 0 && len(p.handles) == 0 {
+			p.reopen()
+		}
+	}},
+	{topic: handles, weight: 1, do: func(p *plan) {
+		if len(p.found.missing([]Offer{Shared})) == 0 {
+			p.turnHandle()
+		}
+	}},
+}
+
+// movesOf are the moves of some topics that the store offers, each as often as it weighs.
+func (w *world) movesOf(topics []topic) (all []move) {
+	for _, x := range moves {
+		offered := x.topic == basic || x.topic == handles || w.level != LevelAdapter
+		switch x.topic {
+		case versions:
+			offered = w.level == LevelVersioned
+		case tenants:
+			offered = offered && w.tenants != nil
+		}
+		if offered && slices.Contains(topics, x.topic) {
+			all = append(all, slices.Repeat([]move{x}, x.weight)...)
+		}
+	}
+	return all
+}
+
+// step makes the next move that the dice choose.
+func (p *plan) step(all []move) {
+	x := all[p.dice.IntN(len(all))]
+	if x.do != nil {
+		x.do(p)
+		return
+	}
+	var m driver.Mutation
+	p.part(x, &m)
+	for p.oneIn(2) {
+		if x := all[p.dice.IntN(len(all))]; x.add != nil {
+			p.part(x, &m)
+		}
+	}
+	if p.oneIn(8) {
+		p.breakLast(&m)
+	}
+	p.limit(&m)
+	m.Keep = p.kept != nil && len(m.Events) > 0 && p.oneIn(2)
+	p.tryApply(p.Tenant, m)
+}
+
+// part adds a part to a mutation, now and then about another ref of the tenant.
+func (p *plan) part(x move, m *driver.Mutation) {
+	own := p.Scope
+	if p.oneIn(8) {
+		p.Scope = at(p.Tenant, "beside")
+	}
+	x.add(p, m)
+	p.Scope = own
+}
+
+// fill puts the entries of a name.
+func (p *plan) fill(name string) {
+	p.now = p.began
+	if p.many == 1 || p.level == LevelAdapter {
+		p.putEach(p.members(name))
+		return
+	}
+	var m driver.Mutation
+	p.places(&m, p.members(name))
+	p.quietly(fmt.Sprintf("put %d entries %s… in %s by one mutation", p.many, name, describeScope(p.Scope)), func() { p.tryApply(p.Tenant, m) })
+}
+
+func (p *plan) putEach(all []driver.Entry) {
+	for _, e := range p.puttable(all) {
+		p.tryPut(p.Scope, e)
+	}
+}
+
+func (p *plan) places(m *driver.Mutation, all []driver.Entry) {
+	for _, e := range p.puttable(all) {
+		m.Put = append(m.Put, driver.Placed{Scope: p.Scope, Entry: e})
+	}
+}
+
+func (p *plan) retires(m *driver.Mutation, state driver.State) {
+	name, heir := p.pickLive(), p.pickLive()
+	if name == heir {
+		heir = members[(slices.Index(members, name)+1)%len(members)]
+	}
+	heirs := p.ids(heir)
+	for i, id := range p.ids(name) {
+		m.Retire = append(m.Retire, retire(p.Scope, id, state, heirs[heirOf(i)]))
+	}
+}
+
+// expectHeirs expects of an entry what was merged into it, or, now and then, one more.
+func (p *plan) expectHeirs(m *driver.Mutation) {
+	heir := driver.Located{Scope: p.Scope, ID: p.ids(p.pickLive())[0]}
+	var merged []string
+	for _, rec := range p.ref.tenant(p.Tenant).refs[p.Ref] {
+		if rec.For == heir.ID {
+			merged = append(merged, rec.id)
+		}
+	}
+	if p.oneIn(4) {
+		merged = append(merged[:max(0, len(merged)-1)], "never")
+	}
+	m.MergedInto = map[driver.Located][]string{heir: merged}
+}
+
+// addSwaps does something with a document, most often one that the mutation does not name yet.
+func (p *plan) addSwaps(m *driver.Mutation, act driver.Act) {
+	off := int64(0)
+	if p.oneIn(4) {
+		off = int64(p.dice.IntN(3) - 1)
+	}
+	added := p.swaps(act, p.document(), off)
+	twice := slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return nameOf(&x.Document) == nameOf(&added[0].Document) })
+	if !twice || p.oneIn(16) {
+		m.Documents = append(m.Documents, added...)
+	}
+}
+
+// breakLast makes the last part of a kind fail, if the mutation has one.
+func (p *plan) breakLast(m *driver.Mutation) {
+	switch p.dice.IntN(6) {
+	case 0:
+		for _, l := range lastOf(m.Live) {
+			l.ID = "never"
+		}
+	case 1:
+		for _, x := range lastOf(m.Put) {
+			x.Entry.Content += "another"
+		}
+	case 2:
+		for _, x := range lastOf(m.Retire) {
+			x.ID = "never"
+		}
+	case 3:
+		for _, x := range lastOf(m.Retire) {
+			if x.For != "" {
+				x.For = "never"
+			}
+		}
+	case 4:
+		for _, l := range lastOf(m.Restore) {
+			l.ID = "never"
+		}
+	case 5:
+		for _, x := range lastOf(m.Documents) {
+			x.Rev = 1 << 40
+		}
+	}
+}
+
+// lastOf is the last of a list, or nothing.
+func lastOf[T any](list []T) (last []*T) {
+	if len(list) > 0 {
+		last = append(last, &list[len(list)-1])
+	}
+	return last
+}
+
+// limit sets limits near what the tenant has, or none.
+func (p *plan) limit(m *driver.Mutation) {
+	used := p.ref.used(p.Tenant, &driver.Mutation{Limits: driver.Limits{Entries: 1}})
+	near := func(used int64) int64 { return max(0, used+int64(p.dice.IntN(4))-1) }
+	switch p.dice.IntN(6) {
+	case 0:
+		m.Limits.Entries = near(used.Entries)
+	case 1:
+		m.Limits.Bytes = near(used.Bytes + int64(p.dice.IntN(30)))
+	case 2:
+		m.Limits.Waiting = near(used.Waiting)
+	}
+}
