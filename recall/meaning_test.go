@@ -317,7 +317,8 @@ func TestModelsThatHangAreContained(t *testing.T) {
 	})
 }
 
-// A model that is replaced makes another set. The old one stays as long as its entries do.
+// A model that is replaced makes another set. The old one stays until the host says that it
+// is not asked any more.
 func TestAnotherModelIsAnotherSet(t *testing.T) {
 	first, second := byMeaning(&senses{}), byMeaning(&senses{model: "b"})
 	w := newWorld(t, inmem.New(), first)
@@ -333,6 +334,10 @@ func TestAnotherModelIsAnotherSet(t *testing.T) {
 	w.embed()
 	require.Len(t, w.asked(q), 100)
 	require.Len(t, w.vectors(), 600)
+	w.bank = w.open(newRanker(recall.Config{Embedder: &senses{model: "b"}, Redactor: noSecrets, Former: []string{"senses/1", "senses/1b"}}))
+	w.embed()
+	require.Len(t, w.vectors(), 300)
+	require.Len(t, w.asked(q), 100)
 }
 
 // The words of one scope and its vectors do not move the ranking of another.

@@ -37,6 +37,10 @@ type Config struct {
 	// for each question that is embedded, so that the model sees redacted text only. What it
 	// returns is closed after that if it is an io.Closer.
 	Redactor func(ctx context.Context, tenant string) (memory.Redactor, error)
+	// Former are the names of models that are not asked any more. The rounds of
+	// memory.Bank.Maintain remove their vectors and words. Those of other models stay otherwise, so that
+	// two releases of a host can run side by side. A replay of a run that ranked by a former model ranks otherwise.
+	Former []string
 }
 
 // Ranker is a memory.Ranker that ranks by words, with an [Expander] by other words too, and with an [Embedder]
@@ -156,7 +160,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 // horizon of the store, since it may have words of entries that were purged.
 //
 // Models are asked about some thousand entries in a round, of the next 64 refs; a host that has imported
-// much may call memory.Bank.Maintain in a loop of its own.
+// much may call memory.Bank.Maintain in a loop of its own. What those of Config.Former made is removed.
 // The store must be a Transactor and list its tenants. A model sees what the entries say,
 // redacted again by Config.Redactor, and is asked outside of any mutation. A vector, and the other words for
 // an entry, are a document that is made of its entry, and so goes with it, in the mutation that erases the entry.

@@ -108,12 +108,16 @@ func swap(ctx context.Context, job *memory.Job, ref string, swaps []driver.Docum
 	return done.Revs, err
 }
 
-// makeAll has the models make what a ref has not.
+// makeAll has the models make what a ref has not, and removes what former models made.
 func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done *progress) error {
 	if name != "" && done.made == name {
 		return nil
 	}
 	limits, count, missing := maps.Clone(p.left), 0, map[string][]memory.Entry{}
+	old, err := p.former(ctx, v, done.made)
+	if err != nil {
+		return err
+	}
 	for _, m := range p.makers {
 		found, err := p.missing(ctx, v, m.kind, done.made)
 		if err != nil {
@@ -121,13 +125,13 @@ func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done 
 		}
 		missing[m.kind], count = found, count+len(found)
 	}
-	if count > 0 {
+	if count+len(old) > 0 {
 		secrets, err := p.secretsOf(ctx, v.Scope().Tenant)
 		if err != nil {
 			return err
 		}
 		err = p.bank.Pass(ctx, memory.JobConfig{ID: "recall-embedding", Tenant: v.Scope().Tenant, Redactor: secrets}, func(job *memory.Job) error {
-			return p.makeMissing(ctx, job, v, missing)
+			return p.makeMissing(ctx, job, v, missing, old)
 		})
 		if errors.Is(err, memory.ErrConflict) {
 			return nil // an entry was erased, or another process was faster: the next round looks again
@@ -146,8 +150,13 @@ func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done 
 	return nil
 }
 
-// makeMissing has the models make the documents of entries, by kind.
-func (p *upkeep) makeMissing(ctx context.Context, job *memory.Job, v *memory.View, missing map[string][]memory.Entry) error {
+// makeMissing removes old documents and has the models make those of entries, by kind.
+func (p *upkeep) makeMissing(ctx context.Context, job *memory.Job, v *memory.View, missing map[string][]memory.Entry, old []driver.DocumentSwap) error {
+	for swaps := range slices.Chunk(old, 256) {
+		if _, err := swap(ctx, job, v.Scope().Ref, swaps); err != nil {
+			return err
+		}
+	}
 	for _, m := range p.makers {
 		for entries := range slices.Chunk(missing[m.kind], m.batch) {
 			swaps, err := p.makeBatch(ctx, job, v, m, entries)
@@ -241,4 +250,22 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, kind, since string
 		}
 	}
 	return missing, nil
+}
+
+// former returns the removal of what former models have made of a ref, which is looked for once.
+func (p *upkeep) former(ctx context.Context, v *memory.View, since string) (old []driver.DocumentSwap, err error) {
+	for _, model := range p.cfg.Former {
+		for _, kind := range []string{vectorKind + mark(model), wordsKind + mark(model)} {
+			if since != "" || slices.ContainsFunc(p.makers, func(m maker) bool { return m.kind == kind }) {
+				continue
+			}
+			for d, err := range v.Documents(ctx, driver.DocumentQuery{Kind: kind, Bare: true}) {
+				if err != nil {
+					return nil, err
+				}
+				old = append(old, driver.DocumentSwap{Document: d, Act: driver.Remove})
+			}
+		}
+	}
+	return old, nil
 }

@@ -97,7 +97,7 @@ func isExact(number []byte) bool {
 	return err == nil && -maxInteger <= n && n <= maxInteger
 }
 
-// escapes are those that stand for no half of a surrogate pair alone, and half is one of those that do.
+// escapes are all but those of one half of a surrogate pair alone, and half is one of those.
 var (
 	escapes = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 	half    = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
