@@ -99,7 +99,7 @@ var plan = []place{
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges", floor: 4, ours: []string{"memory"}}, // what bridges share is in bridges/internal
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
-	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment"}},
+	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "bridges/dates", floor: 4, ours: []string{"commitment", "memory"}},
 	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
