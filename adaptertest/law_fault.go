@@ -89,8 +89,9 @@ func everyKind(w *world, i int) driver.Mutation {
 	return m
 }
 
-// midway makes mutations under contexts that end ever later, until one outlasts its mutation. Those of which a first part
-// has happened are taken on the reference, so that an audit finds what else has not, or has.
+// midway makes mutations under contexts that end ever later, until one outlasts its mutation.
+// Those of which a first part has happened are taken on the reference, so that an audit finds
+// what else has or has not.
 func (w *world) midway(make func(w *world, i int) driver.Mutation) {
 	for i := range 200 {
 		m := make(w, i)

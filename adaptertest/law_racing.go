@@ -178,8 +178,8 @@ func (w *world) during(what string, write func(), readers int, read func(i int))
 }
 
 // racingScopes lets writers work at once, each in a scope of its own: two tenants with
-// three refs each. Each takes its own steps on a reference of its own, and all are taken on one when all are done, since what
-// they leave does not depend on who came first.
+// three refs each. Each takes its steps on a reference of its own, and all are taken on one
+// afterwards: what they leave does not depend on who came first.
 func racingScopes(w *world) {
 	const writers = 6
 	ref, rounds := w.ref, w.size(15, 40, 200)
@@ -235,7 +235,8 @@ func (w *world) roundOf(s driver.Scope, k int) []driver.Mutation {
 	return []driver.Mutation{m}
 }
 
-// relays delivers what a writer has queued, but for the last, now and then as a relay that reads all tenants does.
+// relays delivers what a writer has queued, but for the last, now and then as a relay that reads
+// all tenants does.
 func (w *world) relays(s driver.Scope, k int) func(r *reference) {
 	run, tenant := "run "+s.Ref, s.Tenant
 	of := [][2]string{{tenant, run}, {}}[k%4/3]

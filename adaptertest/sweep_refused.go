@@ -111,7 +111,7 @@ func invalidMutations() []driver.Mutation {
 		// a retirement in favour of nothing or of itself, a deletion in favour of an entry, and one to no state
 		retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
 		retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
-		// events without a payload, of a broken schema, version or time; limits below zero; kept events that there are not
+		// events without a payload, of a broken schema, version or time, and limits below zero
 		queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
 		ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
 		ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = -1 })(""), ofEvent(func(e *events.Record, _ string) { e.Time = time.Time{} })(""),
