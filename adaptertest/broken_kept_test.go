@@ -37,7 +37,7 @@ var keptDefects = []defect{
 			unDeleted(b)
 		}
 	}},
-	reopened("has no log when it is opened again", "LOG/durable", func(b *broken) {
+	reopened("has no log when it is opened again", "DURABLE/reopened", func(b *broken) {
 		b.read = func(ctx context.Context, _, _ string, _ int64, _ int) ([]events.RunEvent, error) {
 			return nil, ctx.Err()
 		}
