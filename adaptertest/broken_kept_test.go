@@ -42,7 +42,7 @@ var keptDefects = []defect{
 			return nil, ctx.Err()
 		}
 	}),
-	reopened("erases in memory only", "SR-1/erased-reopened", func(b *broken) {
+	reopened("erases in memory only", "DURABLE/reopened", func(b *broken) {
 		b.lookup = func(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 			recs, err := b.Store.Lookup(ctx, s, ids)
 			for i := range recs {

@@ -51,8 +51,8 @@
 //   - model.go and law_model.go: long random sequences of the same steps.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
-//     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
-//     that are made to fail.
+//     looks at first. host.go and host_work.go: a bank over the store, and random work of a host and
+//     its engines, some of whose calls fail, compared with that of a host over the in-memory store.
 //   - resources.go: what a call and a loop may not leave behind.
 //   - fault.go: a store whose calls fail, are cancelled, late or unacknowledged, for tests of
 //     code over a store. watch.go: what every call of a case goes through.
