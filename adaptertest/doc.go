@@ -37,7 +37,7 @@
 //   - config.go, frame.go, findings.go, report.go, certificate.go: how a store is looked at, how a case
 //     runs, and what is reported.
 //   - world.go, script.go, steps.go, steps_offers.go, steps_documents.go: what a case works
-//     in, and the steps that it takes. describe.go, describe_documents.go and names.go are
+//     in, and the steps that it takes. describe.go and names.go are
 //     the words for them.
 //   - reference.go, reference_queries.go, audit.go and audit_queries.go: what every step is
 //     compared with.
