@@ -1,10 +1,8 @@
 package adaptertest
 
 import (
-	"encoding"
-	"encoding/json"
 	"fmt"
-	"log/slog"
+	"reflect"
 	"strings"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -60,28 +58,16 @@ func (w *world) silentForms() {
 }
 
 // sayings are the forms in which a store offers to print itself. One without any
-// such method is printed by nobody but its author.
+// such method is printed by its author only.
 func sayings(store driver.Adapter) map[string]string {
 	said := map[string]string{}
 	if s, ok := store.(fmt.Formatter); ok {
 		said["Format"] = fmt.Sprintf("%v %+v %#v %s", s, s, s, s)
 	}
-	if s, ok := store.(fmt.Stringer); ok {
-		said["String"] = s.String()
-	}
-	if s, ok := store.(fmt.GoStringer); ok {
-		said["GoString"] = s.GoString()
-	}
-	if s, ok := store.(slog.LogValuer); ok {
-		said["slog"] = s.LogValue().String()
-	}
-	if s, ok := store.(json.Marshaler); ok {
-		text, _ := s.MarshalJSON()
-		said["JSON"] = string(text)
-	}
-	if s, ok := store.(encoding.TextMarshaler); ok {
-		text, _ := s.MarshalText()
-		said["text"] = string(text)
+	for _, name := range []string{"String", "GoString", "LogValue", "MarshalJSON", "MarshalText"} {
+		if m := reflect.ValueOf(store).MethodByName(name); m.IsValid() && m.Type().NumIn() == 0 {
+			said[name] = fmt.Sprintf("%s", m.Call(nil)[0].Interface())
+		}
 	}
 	return said
 }

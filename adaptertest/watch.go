@@ -47,7 +47,7 @@ type watched struct {
 }
 
 func (s *script) watched(store driver.Adapter) watched {
-	return watched{of: store, faulty: faulty{store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
+	return watched{of: store, faulty: newFaulty(store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
 		s.alarm.Reset(stepTimeout)
 		w := &s.watch
 		sampled, calls := w.begin(c)
@@ -66,7 +66,7 @@ func (s *script) watched(store driver.Adapter) watched {
 			w.look(given)
 		}()
 		return next(ctx)
-	}}}
+	})}
 }
 
 // begin counts a call, and tells whether its values are to be looked at.
