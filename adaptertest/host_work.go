@@ -37,7 +37,7 @@ type worker struct {
 // work is something that a host does in a scope.
 type work struct {
 	needs []Offer
-	// again tells that a host repeats it that does not know the outcome.
+	// again tells whether a host repeats it after a call has failed, whose outcome it may not know.
 	again bool
 	do    func(h *worker, s driver.Scope, x int) error
 }
@@ -53,9 +53,9 @@ var workFacts = []memory.Draft{
 
 func customer(x int) string { return fmt.Sprint("customer:", x%3) }
 
-// put and the works below are what hosts do without an engine.
+// What hosts do without an engine.
 var (
-	put = work{nil, false, func(h *worker, s driver.Scope, x int) error {
+	putWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		d := workFacts[x%len(workFacts)]
 		if x /= len(workFacts); x%2 == 0 {
 			d.Subjects = []string{customer(x / 2)}
@@ -67,32 +67,32 @@ var (
 		_, err := h.job(s.Tenant, nil).Put(h.w.ctx, s.Ref, d)
 		return err
 	}}
-	remove = work{nil, false, func(h *worker, s driver.Scope, x int) error {
+	deleteWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "delete", func(e driver.Entry) error {
 			_, err := h.job(s.Tenant, nil).Delete(h.w.ctx, s.Ref, e.ID)
 			return err
 		})
 	}}
-	merge = work{[]Offer{Transactor}, false, func(h *worker, s driver.Scope, x int) error {
+	mergeWork = work{[]Offer{Transactor}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "merge with the newest", func(e driver.Entry) error {
 			newest := h.live(s)[0]
 			h.merge(h.job(s.Tenant, nil), s.Ref, "both "+e.Content, e, newest)
 			return nil
 		})
 	}}
-	forget = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	forgetWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("forget %s of %s", customer(x), short(s.Tenant))
 		_, err := h.bank.Forget(h.w.ctx, s.Tenant, customer(x))
 		return err
 	}}
-	scrub = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	scrubWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		secrets := redact.New(redact.Config{})
 		h.w.must(secrets.Register("k", []byte(canary)))
 		h.w.did("scrub %s of a secret", short(s.Tenant))
 		_, err := h.bank.Scrub(h.w.ctx, s.Tenant, secrets)
 		return err
 	}}
-	maintain = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	maintainWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("maintain memory by two rounds")
 		for range 2 { // one that failed has left its place for the next
 			if _, err := h.bank.Maintain(h.w.ctx); err != nil {
@@ -101,16 +101,16 @@ var (
 		}
 		return nil
 	}}
-	dropTenant = work{[]Offer{Transactor, Tenants}, true, func(h *worker, s driver.Scope, x int) error {
+	dropWork = work{[]Offer{Transactor, Tenants}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("drop the tenant globex")
 		return h.bank.DropTenant(h.w.ctx, "globex")
 	}}
-	startRun = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
+	startRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("start a run")
 		h.view = h.run(home.Tenant, h.pass, "")
 		return nil
 	}}
-	putInRun = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
+	putInRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
 		if h.view == nil {
 			return nil
 		}
@@ -118,7 +118,7 @@ var (
 		_, err := h.view.Put(h.w.ctx, s.Ref, workFacts[x%len(workFacts)])
 		return err
 	}}
-	question = work{nil, false, func(h *worker, s driver.Scope, x int) error {
+	searchWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		q := memory.Search{Text: workFacts[x%len(workFacts)].Content, Rank: []string{"lexical", "semantic", ""}[x%3], Limit: memory.MaxListLimit}
 		if h.tx == nil {
 			q.Rank = ""
@@ -127,17 +127,19 @@ var (
 		hits, err := h.bank.Search(h.w.ctx, s.Tenant, s.Ref, q)
 		h.w.must(err)
 		again, err := h.w.worker(h.store).bank.Search(h.w.ctx, s.Tenant, s.Ref, q)
+		h.w.must(err)
 		h.w.check(slices.EqualFunc(hits, again, func(a, b memory.Hit) bool { return a.Entry.ID == b.Entry.ID && a.Score == b.Score }),
 			"the same answer from a process that has just begun", "%d and %d hits", len(hits), len(again))
-		h.answer = found(hits)
-		return err
+		h.answer = textsFound(hits)
+		return nil
 	}}
 )
 
 // plainWork is what a host does of which every engine must take notice.
-var plainWork = []work{put, put, put, put, remove, merge, forget, scrub, maintain, dropTenant, startRun, putInRun}
+var plainWork = []work{putWork, putWork, putWork, putWork, deleteWork, mergeWork, forgetWork, scrubWork, maintainWork, dropWork, startRunWork, putInRunWork}
 
-func found(hits []memory.Hit) (texts []string) {
+// textsFound are the contents that a search has found, in the order of the alphabet.
+func textsFound(hits []memory.Hit) (texts []string) {
 	for _, hit := range hits {
 		texts = append(texts, hit.Entry.Content)
 	}
@@ -256,7 +258,7 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 }
 
 // failedWork is the case of a host whose calls fail, without an engine.
-var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant that fails at any call is completed by the same again", []Offer{Transactor}, forget, scrub, maintain)
+var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant that fails at any call is completed by the same again", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
 
 // shortest plays steps, and fails with the shortest sequence of them that fails.
 func (w *world) shortest(steps []step, play func([]step) *failure) {
@@ -337,7 +339,7 @@ func (h *worker) holds() (lines []string) {
 			say("the run sees in %s: %s", ref, describeTexts(h.w.contents(h.view.Memory(), ref)))
 			hits, err := h.view.Search(h.w.ctx, ref, memory.Search{Text: "plan", Rank: "lexical"})
 			h.w.must(err)
-			say("the run finds in %s: %s", ref, describeTexts(found(hits)))
+			say("the run finds in %s: %s", ref, describeTexts(textsFound(hits)))
 		}
 	}
 	if h.tx != nil {
@@ -394,7 +396,7 @@ func (h *worker) records(say func(format string, args ...any)) {
 
 // The work of engines.
 var (
-	consolidation = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	consolidateWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		engine, err := consolidate.New(consolidate.Config{})
 		h.w.must(err)
 		h.w.did("consolidate %s", describeScope(s))
@@ -404,25 +406,25 @@ var (
 		}
 		return job.End(h.w.ctx)
 	}}
-	compaction = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	compactWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		return h.distill(s, distill.ExpireSources, false)
 	}}
-	distillation = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	distillWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
 		return h.distill(s, distill.KeepSources, true)
 	}}
-	arm = work{[]Offer{Transactor, Scheduler}, false, func(h *worker, s driver.Scope, x int) error {
+	armWork = work{[]Offer{Transactor, Scheduler}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "arm", func(e driver.Entry) error {
 			a := []commitment.Arm{{At: h.w.now.Add(time.Duration(9+x%9*10) * time.Minute)}, {Every: time.Hour}, {Predicate: "signed"}}[x%3]
 			_, err := h.engine().Arm(h.w.ctx, h.job(s.Tenant, nil), commitment.Source{Ref: s.Ref, MemoryID: e.ID}, a)
 			return err
 		})
 	}}
-	observe = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
+	observeWork = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("observe a change")
 		_, err := h.engine().Observe(h.w.ctx, commitment.Observation{Tenant: s.Tenant, Predicate: "signed", Position: h.w.now.UnixMilli(), State: []byte{byte(x % 3)}, Holds: x%2 == 0})
 		return err
 	}}
-	tick = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
+	tickWork = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("tick")
 		engine := h.engine()
 		for range 4 {

@@ -10,7 +10,7 @@ import (
 func commitmentLaw() law {
 	needs := []Offer{Transactor, Scheduler}
 	return law{name: "FIRE", number: "K1, K2, K6", says: "commitments on this store fire once, whoever else ticks, and what is settled does not", cases: []testCase{
-		workCase("work", "what is armed fires once, though calls fail, and lapses or fires for the head with its entry", needs, arm, observe, tick),
+		workCase("work", "what is armed fires once, though calls fail, and lapses or fires for the head with its entry", needs, armWork, observeWork, tickWork),
 		{"at-once", "of engines that tick and observe at the same time one claims each firing", needs, enginesAtOnce},
 	}}
 }

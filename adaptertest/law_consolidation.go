@@ -11,7 +11,7 @@ import (
 func consolidationLaw() law {
 	tx := []Offer{Transactor}
 	return law{name: "CONSOLIDATE", number: "C2, C5, C7", says: "a consolidation on this store does what it says, and only once", cases: []testCase{
-		workCase("work", "a consolidation leaves what it leaves on another store, though calls fail", tx, consolidation),
+		workCase("work", "a consolidation leaves what it leaves on another store, though calls fail", tx, consolidateWork),
 		{"racing-writes", "what is written by others at the same time is still there, or in a lineage", tx, raceConsolidation},
 	}}
 }

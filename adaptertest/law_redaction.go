@@ -17,7 +17,7 @@ func redactionLaw() law {
 			w.silentForms()
 		}},
 		{"erased", "nothing that the store returns or says, at any version, holds what was erased, live, merged, superseded or deleted", tx, erasedIsUnsaid},
-		workCase("late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", tx, scrub),
+		workCase("late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", tx, scrubWork),
 	}, methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors)...)}
 }
 
