@@ -131,7 +131,7 @@ func FuzzForm(f *testing.F) {
 		if once := form(s); once != form(once) {
 			t.Fatalf("%q: %q, then %q", s, once, form(once))
 		}
-		if why := whyRefused(s, []string{s, s}); why != "" {
+		if why := whyRefused(s, []string{s, s}); why != "" && utf8.ValidString(s) { // as all entries are
 			t.Fatalf("%q loses a fact to itself: %s", s, why)
 		}
 	})

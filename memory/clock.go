@@ -2,6 +2,7 @@ package memory
 
 import (
 	"crypto/rand"
+	"encoding/base32"
 	"encoding/binary"
 	"math"
 	"sync"
@@ -53,7 +54,8 @@ const (
 	eventPrefix = "evt_"
 )
 
-const idAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+// digits write five bits each, in the order of their bytes.
+var digits = base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").WithPadding(base32.NoPadding)
 
 // next returns an id above all that the issuer gave before.
 func (i *issuer) next(prefix string, now time.Time) string {
@@ -72,17 +74,9 @@ func (i *issuer) next(prefix string, now time.Time) string {
 		}
 		i.low = low
 	}
-	ms, high, low := i.ms, i.high, i.low
+	var number [16]byte
+	binary.BigEndian.PutUint64(number[:], i.ms<<16|uint64(i.high))
+	binary.BigEndian.PutUint64(number[8:], i.low)
 	i.mu.Unlock()
-	return formatID(prefix, ms<<16|uint64(high), low)
-}
-
-func formatID(prefix string, high, low uint64) string {
-	var number [26]byte // digits of five bits
-	for k := len(number) - 1; k >= 0; k-- {
-		number[k] = idAlphabet[low&31]
-		low = low>>5 | high<<59
-		high >>= 5
-	}
-	return prefix + string(number[:])
+	return prefix + digits.EncodeToString(number[:])
 }

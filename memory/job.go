@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"sync"
@@ -97,13 +96,20 @@ func (j *Job) begin(target func() (Scope, error)) (s Scope, err error) {
 	return s, err
 }
 
-// beginRead resolves a ref for a read, as Bank.visible does. The job may end while the
-// read goes on.
-func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err error) {
+// notEnded fails once the job has ended. A read that has begun goes on.
+func (j *Job) notEnded() error {
 	j.life.RLock()
 	defer j.life.RUnlock()
 	if j.ended {
-		return Scope{}, false, errJobEnded
+		return errJobEnded
+	}
+	return nil
+}
+
+// beginRead resolves a ref for a read, as Bank.visible does.
+func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err error) {
+	if err := j.notEnded(); err != nil {
+		return Scope{}, false, err
 	}
 	return j.bank.visible(ctx, j.tenant, ref)
 }
@@ -148,24 +154,11 @@ func (j *Job) Delete(ctx context.Context, ref, id string) (deleted bool, err err
 }
 
 // Get returns a live entry, or [ErrNotFound].
-func (j *Job) Get(ctx context.Context, ref, id string) (e Entry, err error) {
-	ctx, span := j.Begin(ctx, telemetry.Get)
-	defer span.Done(&err)
-	s, ok, err := j.beginRead(ctx, ref)
-	if err != nil {
+func (j *Job) Get(ctx context.Context, ref, id string) (Entry, error) {
+	if err := j.notEnded(); err != nil {
 		return Entry{}, err
 	}
-	if !ok || !validID(id) {
-		return Entry{}, fail(ErrNotFound, "")
-	}
-	e, err = j.bank.store.Get(ctx, s, id, j.bank.Now())
-	switch {
-	case err == nil:
-		span.Add(telemetry.Records.Of(1))
-	case errors.Is(err, ErrNotFound):
-		return Entry{}, fail(ErrNotFound, "")
-	}
-	return ownCopy(e), shape(err)
+	return j.bank.Reader(j.tenant).Get(ctx, ref, id)
 }
 
 // Live returns those of the entries that are live, in the order of the ids, in a few calls
@@ -206,33 +199,15 @@ func (j *Job) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 		if !ok || err != nil {
 			return
 		}
-		entries, err := j.entries(ctx, s)
-		if err != nil {
-			yield(Entry{}, shape(err))
-			return
-		}
-		for e, err := range entries {
-			if err != nil {
+		q := driver.Query{At: j.bank.Now()}
+		if j.bank.versions != nil {
+			if q.Version, err = j.bank.versions.Version(ctx, j.tenant); err != nil {
 				yield(Entry{}, shape(err))
 				return
 			}
-			if !yield(ownCopy(e), nil) {
-				return
-			}
 		}
+		walk(ctx, s, q, j.bank.store.List)(yield)
 	}
-}
-
-// entries walks over a scope as it is now, as far as the store can.
-func (j *Job) entries(ctx context.Context, s Scope) (iter.Seq2[Entry, error], error) {
-	q := driver.Query{At: j.bank.Now()}
-	if j.bank.versions != nil {
-		var err error
-		if q.Version, err = j.bank.versions.Version(ctx, j.tenant); err != nil {
-			return nil, err
-		}
-	}
-	return walk(ctx, s, q, j.bank.store.List), nil
 }
 
 // History yields the records of a ref, in every state and in no particular
@@ -262,10 +237,8 @@ func (j *Job) History(ctx context.Context, ref string) iter.Seq2[Record, error] 
 // View returns a view of the tenant's live memory in a ref and the name of its state, as
 // [Engines.View] does.
 func (j *Job) View(ctx context.Context, ref string) (v *View, name string, err error) {
-	j.life.RLock()
-	defer j.life.RUnlock()
-	if j.ended {
-		return nil, "", errJobEnded
+	if err := j.notEnded(); err != nil {
+		return nil, "", err
 	}
 	return j.bank.liveView(ctx, j.tenant, ref)
 }

@@ -174,17 +174,7 @@ func (v *View) Entries(ctx context.Context) iter.Seq2[Entry, error] {
 	if v.view != nil {
 		list = v.view.list
 	}
-	return func(yield func(Entry, error) bool) {
-		for e, err := range walk(ctx, v.scope, driver.Query{At: v.at}, list) {
-			if err != nil {
-				yield(Entry{}, shape(err))
-				return
-			}
-			if !yield(ownCopy(e), nil) {
-				return
-			}
-		}
-	}
+	return walk(ctx, v.scope, driver.Query{At: v.at}, list)
 }
 
 // Get returns those of the entries that the view shows, in no particular order.

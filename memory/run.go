@@ -209,15 +209,7 @@ func (r *Run) Scan(ctx context.Context, ref string) iter.Seq2[Entry, error] {
 		if seen == nil {
 			return
 		}
-		for e, err := range walk(ctx, s, driver.Query{At: r.bank.Now()}, seen.list) {
-			if err != nil {
-				yield(Entry{}, shape(err))
-				return
-			}
-			if !yield(ownCopy(e), nil) {
-				return
-			}
-		}
+		walk(ctx, s, driver.Query{At: r.bank.Now()}, seen.list)(yield)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 // pageSize is how many entries a walk over a whole scope reads at a time.
 const pageSize = 512
 
-// walk goes over what a query asks for, page by page.
+// walk yields the entries that a query asks for, as the caller's own, page by page. It stops after
+// an error.
 func walk(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2[Entry, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return pages.Of(func(last *Entry) ([]Entry, bool, error) {
@@ -21,6 +22,6 @@ func walk(ctx context.Context, s Scope, q driver.Query, list listFunc) iter.Seq2
 			q.After = last.Cursor()
 		}
 		page, err := list(ctx, s, q)
-		return page, len(page) == q.Limit, err
+		return handOut(page), len(page) == q.Limit, shape(err)
 	})
 }

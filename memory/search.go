@@ -103,10 +103,10 @@ func (p *replayer) steadyRef(ctx context.Context, ref string) error {
 		return err
 	}
 	for e, err := range walk(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
-		if err != nil {
-			return shape(err)
+		if err == nil {
+			err = p.steady(e)
 		}
-		if err := p.steady(e); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -151,11 +151,7 @@ func filtered(ctx context.Context, s Scope, text string, q driver.Query, from so
 	text = strings.ToLower(text)
 	return func(yield func(Hit, error) bool) {
 		for e, err := range walk(ctx, s, q, from.list) {
-			if err != nil {
-				yield(Hit{}, shape(err))
-				return
-			}
-			if strings.Contains(strings.ToLower(e.Content), text) && !yield(Hit{Entry: ownCopy(e)}, nil) {
+			if (err != nil || strings.Contains(strings.ToLower(e.Content), text)) && !yield(Hit{Entry: e}, err) {
 				return
 			}
 		}

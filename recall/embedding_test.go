@@ -55,7 +55,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 		return n
 	}
 	var many []string
-	for i := range roundEntries + 100 {
+	for i := range roundVectors + 100 {
 		many = append(many, fmt.Sprint("note ", i))
 	}
 	put("acme", "m", many...)
@@ -65,7 +65,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	put("zeta", "m", "tea", "")
 	pass := func(ctx context.Context) error { _, err := b.Maintain(ctx); return err }
 	require.NoError(t, pass(ctx))
-	require.Equal(t, roundEntries, embedded("acme", "m"))
+	require.Equal(t, roundVectors, embedded("acme", "m"))
 	err = pass(ctx)
 	require.ErrorIs(t, err, memory.ErrInternal, "the model has failed")
 	require.Equal(t, [2]int{len(many), 0}, [2]int{embedded("acme", "m"), embedded("acme", "n")})
@@ -78,7 +78,7 @@ func TestAPassIsBoundedAndFair(t *testing.T) {
 	require.Zero(t, embedded("acme", "n"))
 
 	// What has no vector cannot keep the pass from the others.
-	put("acme", "a", make([]string, roundEntries)...)
+	put("acme", "a", make([]string, roundVectors)...)
 	require.Error(t, pass(ctx))
 	put("acme", "o", "more tea")
 	require.Error(t, pass(ctx))

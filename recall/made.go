@@ -24,8 +24,9 @@ const (
 )
 
 // Expander is a model that says in other words what a text says, so that questions in those words find
-// it. It is the host's, and safe for concurrent use. A call that takes longer than
-// [memory.PluginTimeout] counts as failed.
+// it; module bridges/models makes one of a language model. It is the host's, and safe for concurrent use.
+// A call that takes longer than [memory.PluginTimeout] counts as failed. It has at most 16 texts, and a
+// round of memory.Bank.Maintain asks about at most 64.
 type Expander interface {
 	// Expand returns for each text, in their order, other words for what it says: sentences, questions
 	// that it answers, or single words. An empty one is none. One of more than
@@ -39,6 +40,8 @@ type Expander interface {
 // maker makes a document of each entry by a model of the host: its vector, or its other words.
 type maker struct {
 	kind, version string // of the documents
+	batch         int    // entries of one call of the model, and of one mutation
+	round         int    // entries of one round of upkeep
 	// make returns what the documents of some texts hold, in their order.
 	make func(ctx context.Context, texts []string, h *head) ([]string, error)
 	// load takes in what the document of an entry holds.
@@ -109,6 +112,7 @@ func askAll[T any](ctx context.Context, part string, texts []string, model func(
 func (r *Ranker) words(model string) maker {
 	return maker{
 		kind: wordsKind + mark(model), version: "words/1 " + model,
+		batch: 16, round: roundWords,
 		make: func(ctx context.Context, texts []string, _ *head) ([]string, error) {
 			said, err := askAll(ctx, theExpander, texts, r.cfg.Expander.Expand)
 			for _, s := range said {

@@ -30,6 +30,7 @@ func (r *Ranker) vectors(model string) maker {
 	r.model = model
 	return maker{
 		kind: vectorKind + mark(model), version: fmt.Sprintf("int8/1 rrf/2 %g %s", r.cfg.Weight, model),
+		batch: 64, round: roundVectors,
 		make: func(ctx context.Context, texts []string, h *head) (values []string, err error) {
 			vectors, err := r.embed(ctx, texts, h.dimensions)
 			for _, v := range vectors {

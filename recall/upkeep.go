@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,8 +17,8 @@ import (
 
 // Bounds of the work of a round.
 const (
-	roundEntries = 4096    // that are embedded, so that it does not hold up others
-	batchEntries = 64      // that are embedded by one call of the model, and stored by one mutation
+	roundVectors = 4096    // entries that are embedded, so that it does not hold up others
+	roundWords   = 64      // entries that a model says in other words, which takes seconds for each
 	roundRefs    = 64      // that are looked at
 	roundWrites  = 1 << 17 // entries of images that are written
 )
@@ -31,9 +32,10 @@ type upkeep struct {
 	mu      sync.Mutex
 	next    memory.Scope // the ref behind which the next round goes on
 	done    map[memory.Scope]progress
-	left    int  // how many entries this round may embed
-	written int  // how many entries of images were written in this round
-	down    bool // the model has failed in this round
+	left    map[string]int // by kind, for how many entries this round may still have it made
+	made    int            // for how many it had, of all kinds
+	written int            // how many entries of images were written in this round
+	down    bool           // a model has failed in this round
 }
 
 // progress is what is known of a ref.
@@ -47,12 +49,15 @@ type progress struct {
 func (p *upkeep) round(ctx context.Context) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left, p.written, p.down = roundEntries, 0, false
+	p.left, p.made, p.written, p.down = map[string]int{}, 0, 0, false
+	for _, m := range p.makers {
+		p.left[m.kind] = m.round
+	}
 	if len(p.makers) > 0 {
 		in, span := p.bank.Engines().Begin(ctx, telemetry.Embed)
 		ctx = in
 		defer span.Done(&err)
-		defer func() { span.Add(telemetry.Derived.Of(roundEntries - p.left)) }()
+		defer func() { span.Add(telemetry.Derived.Of(p.made)) }()
 	}
 	var failed []error
 	looked := 0
@@ -64,7 +69,7 @@ func (p *upkeep) round(ctx context.Context) (err error) {
 		if err != nil {
 			return errors.Join(append(failed, err)...)
 		}
-		full := p.left <= 0 && !p.down
+		full := p.made > 0 && !p.mayMake() && !p.down
 		if !full { // or the next round goes on with this ref
 			p.next = at
 		}
@@ -74,6 +79,11 @@ func (p *upkeep) round(ctx context.Context) (err error) {
 	}
 	p.next = memory.Scope{}
 	return errors.Join(failed...)
+}
+
+// mayMake reports whether the round may have any model make more.
+func (p *upkeep) mayMake() bool {
+	return slices.ContainsFunc(p.makers, func(m maker) bool { return p.left[m.kind] > 0 })
 }
 
 // ref does what one ref needs.
@@ -103,16 +113,16 @@ func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done 
 	if name != "" && done.made == name {
 		return nil
 	}
-	limit, most, missing := p.left, 0, map[string][]memory.Entry{}
+	limits, count, missing := maps.Clone(p.left), 0, map[string][]memory.Entry{}
 	old, err := p.former(ctx, v, done.made)
 	for _, m := range p.makers {
 		found, failed := p.missing(ctx, v, m.kind, done.made)
-		missing[m.kind], most, err = found, max(most, len(found)), errors.Join(err, failed)
+		missing[m.kind], count, err = found, count+len(found), errors.Join(err, failed)
 	}
 	if err != nil {
 		return err
 	}
-	if most+len(old) > 0 {
+	if count+len(old) > 0 {
 		secrets, err := p.secretsOf(ctx, v.Scope().Tenant)
 		if err != nil {
 			return err
@@ -127,7 +137,11 @@ func (p *upkeep) makeAll(ctx context.Context, v *memory.View, name string, done 
 			return err
 		}
 	}
-	if most < limit || p.left == limit { // there is no more
+	more := slices.ContainsFunc(p.makers, func(m maker) bool {
+		limit := limits[m.kind]
+		return limit == 0 || len(missing[m.kind]) == limit && p.left[m.kind] < limit
+	})
+	if !more {
 		done.made = name
 	}
 	return nil
@@ -141,10 +155,11 @@ func (p *upkeep) makeMissing(ctx context.Context, job *memory.Job, v *memory.Vie
 		}
 	}
 	for _, m := range p.makers {
-		for entries := range slices.Chunk(missing[m.kind], batchEntries) {
+		for entries := range slices.Chunk(missing[m.kind], m.batch) {
 			swaps, err := p.makeBatch(ctx, job, v, m, entries)
 			if err == nil && len(swaps) > 0 {
-				p.left -= len(swaps) - 1
+				p.left[m.kind] -= len(swaps) - 1
+				p.made += len(swaps) - 1
 				within, cancel := context.WithTimeout(ctx, settling/2)
 				_, err = swap(within, job, v.Scope().Ref, swaps)
 				cancel()
@@ -207,7 +222,7 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, kind, since string
 		if err != nil && !errors.Is(err, memory.ErrSnapshotUnavailable) {
 			return nil, err
 		}
-		if ids := slices.Concat(later.Put, later.Restored); err == nil && len(ids) < p.left {
+		if ids := slices.Concat(later.Put, later.Restored); err == nil && len(ids) < p.left[kind] {
 			touched, all = ids, false
 		}
 	}
@@ -224,14 +239,11 @@ func (p *upkeep) missing(ctx context.Context, v *memory.View, kind, since string
 		return v.Get(ctx, slices.DeleteFunc(touched, func(id string) bool { return has[id] }))
 	}
 	for e, err := range v.Entries(ctx) {
-		if err != nil {
-			return nil, err
+		if err != nil || len(missing) == p.left[kind] {
+			return missing, err
 		}
 		if !has[e.ID] {
 			missing = append(missing, e)
-		}
-		if len(missing) == p.left {
-			break
 		}
 	}
 	return missing, nil

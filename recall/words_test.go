@@ -208,7 +208,9 @@ func TestOtherWordsThatAreRandomHardlyHurt(t *testing.T) {
 		{"the same", func(s string) string { return s }},
 	} {
 		b := w.open(inOtherWords(m))
-		require.NoError(t, maintain(b))
+		for range 2 * n / 64 { // a round has it say 64 in other words
+			require.NoError(t, maintain(b))
+		}
 		both := found(b)
 		t.Logf("%s: %.1f, alone %.1f", m.name, both, words)
 		if m.name == "good" {
@@ -230,4 +232,43 @@ func (s speller) Expand(_ context.Context, texts []string) (said []string, _ err
 		said = append(said, s.expand(text))
 	}
 	return said, nil
+}
+
+// A model that writes takes seconds for each entry, so that it has few of them in a round and in a call,
+// and what is embedded does not wait for it.
+func TestOtherWordsHoldUpNoRound(t *testing.T) {
+	embedder, said, longest := &senses{}, 0, 0
+	expander := counter{func(texts int) { said, longest = said+texts, max(longest, texts) }}
+	w := newWorld(t, inmem.New(), newRanker(recall.Config{Embedder: embedder, Expander: expander, Redactor: noSecrets}))
+	all := 0
+	for i, n := range []int{100, 30, 70} {
+		for k := range n {
+			_, err := w.job.Put(bg, fmt.Sprint("ref ", i), memory.Draft{Content: fmt.Sprint("tea ", k)})
+			require.NoError(t, err)
+			all++
+		}
+	}
+	w.embed()
+	require.Len(t, embedder.seen, all)
+	require.Equal(t, 64, said)
+	rounds := 1
+	for ; said < all && rounds < 10; rounds++ {
+		before := said
+		w.embed()
+		require.LessOrEqual(t, said-before, 64)
+	}
+	require.Equal(t, all, said)
+	require.Equal(t, 16, longest)
+	for range 4 {
+		w.embed()
+	}
+	require.Equal(t, []int{all, all}, []int{said, len(embedder.seen)}, "each is asked about once")
+}
+
+type counter struct{ count func(texts int) }
+
+func (counter) Model() string { return "counter" }
+func (c counter) Expand(_ context.Context, texts []string) ([]string, error) {
+	c.count(len(texts))
+	return texts, nil
 }

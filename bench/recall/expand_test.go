@@ -20,7 +20,7 @@ func TestS3_ForgottenOtherWordsAreInNoByte(t *testing.T) {
 	ctx := t.Context()
 	dir := t.TempDir()
 	elsewhere := []string{"zanzibar", "mogadishu", "mombasa"}
-	said := expander{}
+	said := &expander{other: map[string]string{}}
 	db, err := sqlite.Open(ctx, filepath.Join(dir, "memory.db"), sqlite.Options{})
 	require.NoError(t, err)
 	defer db.Close()
@@ -32,12 +32,11 @@ func TestS3_ForgottenOtherWordsAreInNoByte(t *testing.T) {
 	require.NoError(t, err)
 	for i := range 300 {
 		text := fmt.Sprint("note ", i)
-		said[text] = fmt.Sprintf("%s, number %d", elsewhere[i%3], i)
+		said.other[text] = fmt.Sprintf("%s, number %d", elsewhere[i%3], i)
 		_, err := job.Put(ctx, "m", memory.Draft{Content: text, Subjects: []string{fmt.Sprint("s", i%3)}})
 		require.NoError(t, err)
 		if i%100 == 99 {
-			_, err := bank.Maintain(ctx)
-			require.NoError(t, err)
+			require.NoError(t, said.keep(ctx, bank, 100))
 		}
 	}
 	has := func(word string) (n int) {

@@ -31,15 +31,17 @@ func run(ctx context.Context, w io.Writer, file string, missed, asJSON, expand b
 		return err
 	}
 	var cfg recall.Config
+	var others *expander
 	if expand {
-		cfg = recall.Config{Expander: otherWords(memories), Redactor: noSecrets}
+		others = otherWords(memories)
+		cfg = recall.Config{Expander: others, Redactor: noSecrets}
 	}
 	stores, leftOut, err := openStores(ctx, after(memories), cfg)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeStores(ctx, stores)) }()
-	m, err := measure(ctx, memories, stores, expand)
+	m, err := measure(ctx, memories, stores, others)
 	if err != nil {
 		return err
 	}

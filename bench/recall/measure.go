@@ -42,9 +42,9 @@ type measured struct {
 
 const bleveName = "bleve/v2, in memory"
 
-// measure asks all questions of all stores, in both views, and of bleve; with other words
+// measure asks all questions of all stores, in both views, and of bleve; with other words, unless expand is nil,
 // in live memory only, once they are stored. It fails if two stores or views do not give the same list.
-func measure(ctx context.Context, memories []*dataset.Memory, stores []*store, expand bool) (*measured, error) {
+func measure(ctx context.Context, memories []*dataset.Memory, stores []*store, expand *expander) (*measured, error) {
 	r := &measured{scores: map[slot]*pair{}, took: map[string][]time.Duration{}}
 	for _, m := range memories {
 		if err := r.memory(ctx, m, stores, expand); err != nil {
@@ -54,7 +54,7 @@ func measure(ctx context.Context, memories []*dataset.Memory, stores []*store, e
 	return r, nil
 }
 
-func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*store, expand bool) error {
+func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*store, expand *expander) error {
 	var ours []system
 	for _, s := range stores {
 		live, err := s.live(ctx, m)
@@ -62,8 +62,8 @@ func (r *measured) memory(ctx context.Context, m *dataset.Memory, stores []*stor
 			return err
 		}
 		ours = append(ours, system{s.name + ", live", live})
-		if expand {
-			if _, err := s.bank.Maintain(ctx); err != nil {
+		if expand != nil {
+			if err := expand.keep(ctx, s.bank, len(m.Entries)); err != nil {
 				return err
 			}
 			continue

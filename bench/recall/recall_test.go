@@ -39,7 +39,7 @@ var notes = sync.OnceValues(func() (m *measured, err error) {
 		}
 		stores = append(stores, s)
 	}
-	return measure(ctx, memories, stores, false)
+	return measure(ctx, memories, stores, nil)
 })
 
 // behind is how many questions' worth of recall@10 package recall is behind bleve today. Nothing may

@@ -47,7 +47,7 @@ func TestRequestsAreThoseOfTheAPIs(t *testing.T) {
 func TestSchemasAreStrict(t *testing.T) {
 	files, err := filepath.Glob("prompts/*.json")
 	require.NoError(t, err)
-	require.Len(t, files, 4)
+	require.Len(t, files, 5)
 	var strict func(v any) (objects int)
 	strict = func(v any) (objects int) {
 		list, _ := v.([]any)

@@ -1,6 +1,6 @@
 // Package models takes facts out of conversations by a host's language model, see [Extractor], and lets one work for the
 // engines of agent memory: it decides what says the same (consolidate), finds what is to be done and when (commitment),
-// condenses (distill) and finds by meaning (consolidate, recall).
+// condenses (distill), finds by meaning (consolidate, recall) and in other words (recall).
 //
 //	client := sdk.NewClient()
 //	m, err := models.New(models.Config{Model: anthropic.New(client, "claude-sonnet-5-5"), Calls: account})
@@ -33,12 +33,13 @@
 // engines: a merged text must have every fact of its sources and no other (C8), what is stored is
 // redacted as derived text (R5), an arm must be one that the engine admits, and a fact must say nothing that its messages do
 // not say. One entry is in a prompt for commitments, and the model names none, so what an entry says has no influence on
-// another's arms. A summary names its sources by their number.
+// another's arms. So it is with other words, which are erased with their entry and must hold nothing of another one. A
+// summary names its sources by their number.
 //
 // What a model writes of one text is never the reason why a pass stops, since then a single entry
 // could keep the others from being looked at. If it refuses, or its answer cannot be used, the
-// entries of a group stay as they are; an entry has no arms and is reported as unread; a summary is
-// that of [distill.Extractive]. Config.Calls tells the host. A model that cannot be reached stops
+// entries of a group stay as they are; an entry has no arms and is reported as unread; it is said in no other
+// words; a summary is that of [distill.Extractive]. Config.Calls tells the host. A model that cannot be reached stops
 // the pass with an error, and the next pass goes on. So do vectors that cannot be used: they come
 // for several texts at once, and one that is refused stops the pass over vectors of its ref each time.
 //

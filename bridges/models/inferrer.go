@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
@@ -56,9 +55,6 @@ func (f Inferrer) Version() string {
 	return version(f.m.cfg.Model, inferring.version) + " zone " + f.zone.String()
 }
 
-// inferAtOnce is how many entries are asked about at the same time.
-const inferAtOnce = 4
-
 // Infer asks about each entry. It fails if the model cannot be reached.
 func (f Inferrer) Infer(ctx context.Context, r commitment.Request) (commitment.Inference, error) {
 	texts := make([]string, len(r.Entries))
@@ -69,30 +65,13 @@ func (f Inferrer) Infer(ctx context.Context, r commitment.Request) (commitment.I
 	if err != nil {
 		return commitment.Inference{}, err
 	}
-	within, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	found := make([]commitment.Inference, len(texts))
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, inferAtOnce)
-	for i := range texts {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			var err error
-			if within.Err() == nil {
-				found[i], err = f.one(within, r.Entries[i].ID, r.Entries[i].CreatedAt, texts[i])
-			}
-			if err != nil {
-				cancel(err) // the first one counts
-			}
-		})
-	}
-	wg.Wait()
-	if err := ctx.Err(); err != nil {
+	err = each(ctx, len(texts), func(ctx context.Context, i int) (err error) {
+		found[i], err = f.one(ctx, r.Entries[i].ID, r.Entries[i].CreatedAt, texts[i])
+		return err
+	})
+	if err != nil {
 		return commitment.Inference{}, err
-	}
-	if within.Err() != nil {
-		return commitment.Inference{}, context.Cause(within)
 	}
 	var all commitment.Inference
 	for _, one := range found {

@@ -30,6 +30,7 @@ const (
 	Infer     Task = "infer"
 	Summarize Task = "summarize"
 	Extract   Task = "extract"
+	Expand    Task = "expand"
 	Embed     Task = "embed"
 )
 

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/openwop/agentmemory/memory"
 )
@@ -109,6 +112,25 @@ func (m *Models) ask(ctx context.Context, p Prompt, into any, complete func() bo
 		}
 		return answer.Tokens, err
 	})
+}
+
+// atOnce is how many prompts about one text each are answered at the same time.
+const atOnce = 4
+
+// each does something with each of n texts, with some of them at the same time, until one fails.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i := range n {
+		group.Go(func() error {
+			if within.Err() != nil {
+				return nil // the first one that failed counts
+			}
+			return do(within, i)
+		})
+	}
+	err := group.Wait()
+	return cmp.Or(ctx.Err(), err)
 }
 
 // read reads an answer strictly: one value of JSON, no fields that are not asked for.

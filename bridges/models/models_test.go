@@ -194,12 +194,12 @@ func TestVersionsNameModelAndPrompt(t *testing.T) {
 	utc, err := m.Inferrer("")
 	require.NoError(t, err)
 	seen := map[string]bool{}
-	for _, v := range []string{m.Merger().Version(), m.Summarizer().Version(), rome.Version(), utc.Version()} {
+	for _, v := range []string{m.Merger().Version(), m.Summarizer().Version(), rome.Version(), utc.Version(), m.RankerExpander().Model()} {
 		assert.Regexp(t, `^models scripted/1 prompt [0-9a-f]{16}`, v)
 		assert.LessOrEqual(t, len(v), 256)
 		seen[v] = true
 	}
-	assert.Len(t, seen, 4)
+	assert.Len(t, seen, 5)
 	for _, zone := range []string{"Local", "Atlantis/Harbour"} {
 		_, err = m.Inferrer(zone)
 		assert.ErrorIs(t, err, memory.ErrValidation)
@@ -266,11 +266,13 @@ func TestEmbedderBatchesAndCuts(t *testing.T) {
 	assert.Equal(t, "scripted/1", m.RankerEmbedder().Model())
 }
 
-// A ranker refuses the embedder of a configuration that has no model for vectors.
-func TestNoModelForVectors(t *testing.T) {
-	m, err := models.New(models.Config{Model: &scripted{}})
+// A ranker refuses the embedder and the expander of a configuration without models.
+func TestARankerNeedsModels(t *testing.T) {
+	m, err := models.New(models.Config{})
 	require.NoError(t, err)
-	_, err = recall.New(recall.Config{Embedder: m.RankerEmbedder(),
-		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
-	assert.ErrorIs(t, err, memory.ErrValidation)
+	for _, cfg := range []recall.Config{{Embedder: m.RankerEmbedder()}, {Expander: m.RankerExpander()}} {
+		cfg.Redactor = func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }
+		_, err = recall.New(cfg)
+		assert.ErrorIs(t, err, memory.ErrValidation)
+	}
 }

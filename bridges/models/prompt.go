@@ -25,6 +25,7 @@ var (
 	inferring   = load(Infer)
 	summarizing = load(Summarize)
 	extracting  = load(Extract)
+	expanding   = load(Expand)
 )
 
 func load(task Task) instructions {

@@ -63,7 +63,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked = append(s.asked, body)
 	s.mu.Unlock()
 	task := models.Embed
-	for key, of := range map[string]models.Task{`"same":`: models.Merge, `"arms":`: models.Infer, `"items":{"items":`: models.Summarize, `"facts":`: models.Extract} {
+	for key, of := range map[string]models.Task{`"same":`: models.Merge, `"arms":`: models.Infer, `"items":{"items":`: models.Summarize, `"facts":`: models.Extract, `"words":`: models.Expand} {
 		if strings.Contains(body, `"properties":{`) && strings.Contains(body, key) {
 			task = of
 		}

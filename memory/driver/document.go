@@ -18,7 +18,8 @@ type Document struct {
 	Class Class
 	// Kind and Key are identifiers, never text of an entry.
 	Kind, Key string
-	// Value is at most [MaxDocumentBytes]. Nil and empty are the same.
+	// Value is at most [MaxDocumentBytes]. Nil and empty are the same. Other than of entries, a store keeps
+	// and returns a copy of it.
 	Value []byte
 	// Group is a second name to find documents by; several may share it.
 	Group string
