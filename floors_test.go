@@ -88,7 +88,7 @@ var plan = []place{
 	{dir: "host/inspector", floor: 4, ours: []string{"capability", "commitment", "memory", "events", "host/wire", "internal/hostcall"}},
 	{dir: "host/inspector/pagetest", floor: 5, ours: []string{"..."}},
 	{dir: "adaptertest", floor: 4, others: libraries, testing: true,
-		ours: []string{"memory", "memory/driver", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
+		ours: []string{"memory", "memory/driver", "memory/inmem", "redact", "events", "consolidate", "distill", "commitment", "recall"}},
 	{dir: "internal/testkit/bridgetest", floor: 4, ours: []string{"memory", "memory/driver", "memory/inmem", "recall", "redact"}, testing: true},
 	{dir: "internal/testkit/crashload", floor: 4,
 		ours: []string{"memory/driver", "memory/inmem", "events"}},

@@ -24,13 +24,13 @@ var engineDefects = []defect{
 			return b.Store.Apply(ctx, tenant, m)
 		}
 	}},
-	{"claims before it loses the connection, and again after that", "FIRE/pass", swapped(func(b *broken, x *driver.DocumentSwap) error {
+	{"claims before it loses the connection, and again after that", "DOCUMENT/", swapped(func(b *broken, x *driver.DocumentSwap) error {
 		if held := b.document(&x.Document); x.Rev > 0 && held.Rev > x.Rev {
 			x.Rev = held.Rev
 		}
 		return nil
 	})},
-	{"has tags in any order", "DISTILL/same-address", func(b *broken) {
+	{"has tags in any order", "DISTILL/work", func(b *broken) {
 		var reads atomic.Int64
 		listed(func(_ *broken, _ driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
 			if reads.Add(1)%2 == 0 {
@@ -42,9 +42,9 @@ var engineDefects = []defect{
 			return found
 		})(b)
 	}},
-	{"leaves archives to a collector", "DISTILL/archive", lingering(func(driver.Document) bool { return true })},
+	{"leaves archives to a collector", "DISTILL/work", lingering(func(driver.Document) bool { return true })},
 	{"leaves documents to a sweeper when a subject is forgotten", "FORGET/documents", lingering(func(driver.Document) bool { return true })},
-	{"does not tell what was put", "RECALL/followed", changesWithout(func(c *driver.ChangeSet) { c.Put = nil })},
+	{"does not tell what was put", "RECALL/work", changesWithout(func(c *driver.ChangeSet) { c.Put = nil })},
 	{"does not tell what was erased", "CHANGES/kinds", changesWithout(func(c *driver.ChangeSet) { c.Erased = nil })},
 	{"numbers versions from one in every store", "VIEW/other-incarnation", func(b *broken) {
 		b.list = func(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {

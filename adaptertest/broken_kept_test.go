@@ -37,12 +37,12 @@ var keptDefects = []defect{
 			unDeleted(b)
 		}
 	}},
-	reopened("has no log when it is opened again", "LOG/durable", func(b *broken) {
+	reopened("has no log when it is opened again", "DURABLE/reopened", func(b *broken) {
 		b.read = func(ctx context.Context, _, _ string, _ int64, _ int) ([]events.RunEvent, error) {
 			return nil, ctx.Err()
 		}
 	}),
-	reopened("erases in memory only", "SR-1/erased-reopened", func(b *broken) {
+	reopened("erases in memory only", "DURABLE/reopened", func(b *broken) {
 		b.lookup = func(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
 			recs, err := b.Store.Lookup(ctx, s, ids)
 			for i := range recs {

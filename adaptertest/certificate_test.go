@@ -14,7 +14,7 @@ func wholeRun() *Report {
 	r := &Report{Version: "v1.2.3", Level: LevelVersioned, Durability: NotProven, NotOffered: map[Offer]string{Shared: "one process at a time"}}
 	for _, l := range laws() {
 		for _, c := range l.cases {
-			r.add(&l, Case{Name: c.name, Status: Proven})
+			r.add(&l, &Case{Name: c.name, Status: Proven})
 		}
 	}
 	return r
@@ -27,13 +27,13 @@ func TestT5_ACertificateSaysWhatWasNotTried(t *testing.T) {
 	require.Contains(t, text, "not offered: shared: one process at a time\n")
 
 	r.Seed = 7
-	r.add(&law{name: "SIZES"}, Case{Name: "another", Status: Proven})
+	r.add(&law{name: "SIZES"}, &Case{Name: "another", Status: Proven})
 	again, form := r.Certificate()
 	require.Equal(t, text, again, "the number of cases and the seed are no part of it")
 	require.Equal(t, data, form)
 
 	for _, lack := range []Offer{Tenants, Shared, Tenants} {
-		r.add(&law{name: "SIZES"}, Case{Name: "one more", Status: NotOffered, missing: lack})
+		r.add(&law{name: "SIZES"}, &Case{Name: "one more", Status: NotOffered, missing: lack})
 	}
 	text, data = r.Certificate()
 	require.Contains(t, text, "holds for many, and for long texts\n    not tried: what needs shared, tenants\n")

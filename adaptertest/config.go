@@ -92,8 +92,7 @@ func Run(t *testing.T, cfg Config) {
 					t.Attr("law", l.name)
 					t.Attr("number", l.number)
 					result := cfg.runCase(t.Context(), found, &l, &c)
-					report.explain(&result)
-					report.add(&l, result)
+					report.add(&l, &result)
 					switch {
 					case result.Cause != "":
 						t.Errorf("fails most likely for the same reason as %s", result.Cause)
@@ -170,8 +169,7 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 				return report, err
 			}
 			result := cfg.runCase(ctx, found, &l, &c)
-			report.explain(&result)
-			report.add(&l, result)
+			report.add(&l, &result)
 			if cfg.first && result.Status == Broken {
 				return report, nil
 			}

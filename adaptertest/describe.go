@@ -1,11 +1,13 @@
 package adaptertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,129 +63,128 @@ func short[T ~string | ~[]byte](s T) string {
 	return fmt.Sprintf("%q… (%d bytes) …%q", head[:from], len(s), tail[to:])
 }
 
-func describeEntry(e *driver.Entry) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s (content %s, created %s", short(e.ID), short(e.Content), describeTime(e.CreatedAt))
-	if !e.ExpiresAt.IsZero() {
-		fmt.Fprintf(&b, ", expires %s", describeTime(e.ExpiresAt))
-	}
-	for _, list := range []struct {
-		name   string
-		values []string
-	}{{"tags", e.Tags}, {"subjects", e.Subjects}, {"sources", e.Sources}} {
-		if len(list.values) > 0 {
-			fmt.Fprintf(&b, ", %s %s", list.name, describeTexts(list.values))
-		}
-	}
-	return b.String() + ")"
-}
+// describe tells a value in words: of a struct the fields that are set, each by its name, and of a long list its
+// beginning. A revision is left out, as it is the store's to choose: the same seed gives the same text.
+func describe(v any) string { return describeValue(reflect.ValueOf(v)) }
 
-func describeTexts(texts []string) string {
-	if len(texts) == 0 {
-		return "none"
+func describeValue(v reflect.Value) string {
+	if !v.IsValid() {
+		return "nothing"
 	}
-	var quoted []string
-	for i, t := range texts {
-		if i == 12 {
-			quoted = append(quoted, fmt.Sprintf("… (%d in all)", len(texts)))
-			break
+	switch x := v.Interface().(type) {
+	case time.Time:
+		return describeTime(x)
+	case driver.Scope:
+		return describeScope(x)
+	case driver.Class:
+		return map[driver.Class]string{driver.Machinery: "machinery", driver.Content: "content", driver.HostText: "host text"}[x]
+	case driver.Act:
+		return map[driver.Act]string{driver.Set: "set", driver.Retain: "retain", driver.Check: "check", driver.Remove: "remove"}[x]
+	case fmt.Stringer:
+		return x.String()
+	case []byte:
+		return short(x)
+	case events.Payload:
+		payload, err := json.Marshal(x)
+		if err != nil {
+			payload = []byte(describeError(err))
 		}
-		quoted = append(quoted, short(t))
-	}
-	return strings.Join(quoted, ", ")
-}
-
-func describeQuery(q driver.Query) string {
-	var b strings.Builder
-	if q.Limit != 0 {
-		fmt.Fprintf(&b, " limit %d", q.Limit)
-	}
-	for _, list := range []struct {
-		name   string
-		values []string
-	}{{"ids", q.IDs}, {"tags", q.Tags}} {
-		if len(list.values) > 0 {
-			fmt.Fprintf(&b, " %s %s", list.name, describeTexts(list.values))
+		if len(payload) > 300 {
+			payload = []byte(short(payload))
 		}
+		return fmt.Sprintf("%T %s", x, payload)
 	}
-	if q.Subject != "" {
-		fmt.Fprintf(&b, " subject %s", short(q.Subject))
-	}
-	if !q.Since.IsZero() {
-		fmt.Fprintf(&b, " since %s", describeTime(q.Since))
-	}
-	if !q.Until.IsZero() {
-		fmt.Fprintf(&b, " until %s", describeTime(q.Until))
-	}
-	if !q.After.IsZero() {
-		fmt.Fprintf(&b, " after %s of %s", short(q.After.ID), describeTime(q.After.CreatedAt))
-	}
-	return b.String() + " at " + describeTime(q.At)
-}
-
-func describeMutation(m *driver.Mutation) string {
 	var parts []string
-	places := func(verb string, list []driver.Located) {
-		for _, l := range list {
-			parts = append(parts, fmt.Sprintf("%s %s in %s", verb, short(l.ID), describeScope(l.Scope)))
+	switch v.Kind() {
+	case reflect.String:
+		return short(v.String())
+	case reflect.Pointer, reflect.Interface:
+		return describeValue(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			if i == 12 {
+				parts = append(parts, fmt.Sprintf("… (%d in all)", v.Len()))
+				break
+			}
+			parts = append(parts, describePart(v.Index(i)))
 		}
-	}
-	places("expect live", m.Live)
-	for _, h := range slices.SortedFunc(maps.Keys(m.MergedInto), func(a, b driver.Located) int { return strings.Compare(a.Ref+a.ID, b.Ref+b.ID) }) {
-		of := slices.Sorted(slices.Values(m.MergedInto[h]))
-		parts = append(parts, fmt.Sprintf("expect exactly %s to be retired for %s in %s", describeTexts(of), short(h.ID), describeScope(h.Scope)))
-	}
-	for _, p := range m.Put {
-		parts = append(parts, fmt.Sprintf("put %s in %s", describeEntry(&p.Entry), describeScope(p.Scope)))
-	}
-	for _, r := range m.Retire {
-		text := fmt.Sprintf("retire %s in %s as %v", short(r.ID), describeScope(r.Scope), r.State)
-		if r.For != "" {
-			text += " for " + short(r.For)
+		if v.Len() == 1 {
+			return describeValue(v.Index(0))
 		}
-		parts = append(parts, text)
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			parts = append(parts, describeValue(key)+": "+describeValue(v.MapIndex(key)))
+		}
+		slices.Sort(parts)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			f, v := v.Type().Field(i), v.Field(i)
+			if empty := v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0; !empty && f.Name != "Rev" {
+				parts = append(parts, describeField(f, v))
+			}
+		}
+	default:
+		return fmt.Sprint(v.Interface())
 	}
-	places("restore", m.Restore)
-	places("erase", m.Erase)
-	for i := range m.Documents {
-		parts = append(parts, describeSwap(&m.Documents[i]))
-	}
-	for _, e := range m.Events {
-		parts = append(parts, fmt.Sprintf("event %s of run %s", short(e.ID), short(e.RunID)))
-	}
-	if m.Keep {
-		parts = append(parts, "keep the events")
-	}
-	if len(parts) == 0 {
-		parts = []string{"nothing"}
-	}
-	if l := m.Limits; l != (driver.Limits{}) {
-		parts = append(parts, fmt.Sprintf("limits of %d entries, %d bytes, %d events", l.Entries, l.Bytes, l.Waiting))
-	}
-	if len(parts) > 20 {
-		parts = append(parts[:20], fmt.Sprintf("… (%d parts in all)", len(parts)))
-	}
-	return strings.Join(parts, "; ")
+	return cmp.Or(strings.Join(parts, ", "), "none")
 }
 
-func describeEvent(r *events.Record) string {
-	payload, err := json.Marshal(r.Payload)
-	if err != nil {
-		payload = []byte(describeError(err))
+// describePart is a value beside others.
+func describePart(v reflect.Value) string {
+	text := describeValue(v)
+	if _, is := v.Interface().(driver.Scope); v.Kind() == reflect.String || is || !strings.Contains(text, ", ") {
+		return text
 	}
-	return fmt.Sprintf("event %s of %s, run %s, node %s, at %s: %T %s", short(r.ID), short(r.Tenant), short(r.RunID), short(r.NodeID),
-		describeTime(r.Time), r.Payload, payload)
+	return "(" + text + ")"
 }
 
-func describeRecord(r *driver.Record) string {
-	text := describeEntry(&r.Entry) + ", " + r.State.String()
-	if r.For != "" {
-		text += " for " + short(r.For)
+func describeField(f reflect.StructField, v reflect.Value) string {
+	switch {
+	case f.Anonymous:
+		return describeValue(v)
+	case v.Kind() == reflect.Bool:
+		return nameOfField(f)
 	}
-	if r.Erased {
-		text += ", erased"
+	return nameOfField(f) + " " + describePart(v)
+}
+
+// nameOfField is the name of a field as a failure calls it: createdAt, id.
+func nameOfField(f reflect.StructField) string {
+	if rest := f.Name[1:]; rest != strings.ToLower(rest[:1])+rest[1:] { // ID, IDs
+		return strings.ToLower(f.Name)
 	}
-	return text + ", in " + describeScope(r.Scope)
+	return strings.ToLower(f.Name[:1]) + f.Name[1:]
+}
+
+func describeEntry(e *driver.Entry) string                 { return "(" + describe(*e) + ")" }
+func describeTexts(texts []string) string                  { return describe(texts) }
+func describeMutation(m *driver.Mutation) string           { return describe(*m) }
+func describeEvent(r *events.Record) string                { return "event " + describe(*r) }
+func describeRecord(r *driver.Record) string               { return describe(*r) }
+func describeDocument(d *driver.Document) string           { return describe(*d) }
+func describeDocumentQuery(q *driver.DocumentQuery) string { return describe(*q) }
+
+// describeQuery leaves the version out, which has a name of its own.
+func describeQuery(q driver.Query) string {
+	q.Version = ""
+	return " " + describe(q)
+}
+
+// describeName is the place of a document, and what it is.
+func describeName(d *driver.Document) string {
+	return describe(driver.Document{Scope: d.Scope, Class: d.Class, Kind: d.Kind, Key: d.Key})
+}
+
+func describeDocuments(docs []driver.Document) string {
+	return describe(docs)
+}
+
+// describeChanges sorts each list, which has no order.
+func describeChanges(c driver.ChangeSet) string {
+	for _, list := range []*[]string{&c.Put, &c.Retired, &c.Restored, &c.Erased} {
+		*list = slices.Sorted(slices.Values(*list))
+	}
+	return describe(c)
 }
 
 // sorted ranges over a map in the order of its keys.
@@ -205,35 +206,11 @@ func ids(entries []driver.Entry) []string {
 	return out
 }
 
+// sameEntries is what most entries are, and quicker than looking for differences.
 func sameEntries(a, b *driver.Entry) bool {
 	return a.ID == b.ID && a.Content == b.Content && a.RunID == b.RunID && a.CreatedAt == b.CreatedAt && a.ExpiresAt == b.ExpiresAt &&
 		slices.Equal(a.Tags, b.Tags) && slices.Equal(a.Subjects, b.Subjects) && slices.Equal(a.Sources, b.Sources)
 }
-
-// diff collects in what something is not as it should be.
-type diff []string
-
-func (d *diff) text(name, got, want string) {
-	if got != want {
-		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, short(got), short(want)))
-	}
-}
-
-func (d *diff) list(name string, got, want []string) {
-	if !slices.Equal(got, want) {
-		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTexts(got), describeTexts(want)))
-	}
-}
-
-func (d *diff) instant(name string, got, want time.Time) {
-	if !got.Equal(want) || got.IsZero() != want.IsZero() {
-		*d = append(*d, fmt.Sprintf("%s %s instead of %s", name, describeTime(got), describeTime(want.UTC())))
-	} else if _, offset := got.Zone(); offset != 0 {
-		*d = append(*d, fmt.Sprintf("%s %s, which is not in UTC", name, describeTime(got)))
-	}
-}
-
-func (d *diff) String() string { return strings.Join(*d, "; ") }
 
 // differences tells in what got is not the entry that it should be; it is empty if
 // the entries are the same. Nil and empty lists are.
@@ -241,14 +218,53 @@ func differences(got, want *driver.Entry) string {
 	if sameEntries(got, want) {
 		return ""
 	}
-	var d diff
-	d.text("id", got.ID, want.ID)
-	d.text("content", got.Content, want.Content)
-	d.list("tags", got.Tags, want.Tags)
-	d.instant("createdAt", got.CreatedAt, want.CreatedAt)
-	d.instant("expiresAt", got.ExpiresAt, want.ExpiresAt)
-	d.text("run", got.RunID, want.RunID)
-	d.list("subjects", got.Subjects, want.Subjects)
-	d.list("sources", got.Sources, want.Sources)
-	return d.String()
+	return differencesOf("", reflect.ValueOf(*got), reflect.ValueOf(*want))
+}
+
+// documentDifferences tells in what got is not the document that it should be; it is
+// empty if they are the same. Nil and empty are. The revision is the store's to choose, so that it
+// is in no text.
+func documentDifferences(got, want *driver.Document) string {
+	known := *got
+	known.Rev = want.Rev
+	diff := differencesOf("", reflect.ValueOf(known), reflect.ValueOf(*want))
+	if got.Rev != want.Rev {
+		diff += "; another revision than the one that the swap gave"
+	}
+	return strings.TrimPrefix(diff, "; ")
+}
+
+// differencesOf tells in what got differs from want, by the paths to the values. Nil and empty lists are the same.
+func differencesOf(path string, got, want reflect.Value) string {
+	var parts []string
+	deeper := func(path string, got, want reflect.Value) {
+		if diff := differencesOf(path, got, want); diff != "" {
+			parts = append(parts, diff)
+		}
+	}
+	if instant, is := got.Interface().(time.Time); is {
+		if then := want.Interface().(time.Time); !instant.Equal(then) || instant.IsZero() != then.IsZero() {
+			return fmt.Sprintf("%s %s instead of %s", path, describeTime(instant), describeTime(then.UTC()))
+		}
+		if _, offset := instant.Zone(); offset != 0 {
+			return fmt.Sprintf("%s %s, which is not in UTC", path, describeTime(instant))
+		}
+		return ""
+	}
+	switch kind := got.Kind(); {
+	case kind == reflect.Struct:
+		for i := range got.NumField() {
+			deeper(strings.TrimPrefix(path+"."+nameOfField(got.Type().Field(i)), "."), got.Field(i), want.Field(i))
+		}
+	case kind == reflect.Interface && !got.IsNil() && !want.IsNil() && got.Elem().Type() == want.Elem().Type():
+		deeper(path, got.Elem(), want.Elem())
+	case kind == reflect.Slice && got.Len() == want.Len() && shares(got.Type().Elem()):
+		for i := range got.Len() {
+			deeper(fmt.Sprintf("%s[%d]", path, i), got.Index(i), want.Index(i))
+		}
+	case kind == reflect.Slice && got.Len()+want.Len() == 0 || reflect.DeepEqual(got.Interface(), want.Interface()):
+	default:
+		return fmt.Sprintf("%s %s instead of %s", path, describeValue(got), describeValue(want))
+	}
+	return strings.Join(parts, "; ")
 }

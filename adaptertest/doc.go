@@ -37,7 +37,7 @@
 //   - config.go, frame.go, findings.go, report.go, certificate.go: how a store is looked at, how a case
 //     runs, and what is reported.
 //   - world.go, script.go, steps.go, steps_offers.go, steps_documents.go: what a case works
-//     in, and the steps that it takes. describe.go, describe_documents.go and names.go are
+//     in, and the steps that it takes. describe.go and names.go are
 //     the words for them.
 //   - reference.go, reference_queries.go, audit.go and audit_queries.go: what every step is
 //     compared with.
@@ -50,8 +50,8 @@
 //     kit, malformed names in every part of a mutation, and changes in the body of every loop.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
-//     looks at first. host.go and fault_injection.go: a bank over the store, and calls of it
-//     that are made to fail.
+//     looks at first. host.go and host_work.go: a bank over the store, and random work of a host and
+//     its engines, some of whose calls fail, compared with that of a host over the in-memory store.
 //   - resources.go: what a call and a loop may not leave behind.
 //   - fault.go: a store whose calls fail, are cancelled, late or unacknowledged, for tests of
 //     code over a store. watch.go: what every call of a case goes through.

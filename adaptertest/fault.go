@@ -93,7 +93,7 @@ func onCalls(meant func(call int64) bool, f Fault, methods []string) Fault {
 // nothing to fear of a store that fails.
 func Inject(store driver.Adapter, faults ...Fault) driver.Adapter {
 	for _, f := range slices.Backward(faults) {
-		store = faulty{store, f}
+		store = newFaulty(store, f)
 	}
 	return store
 }
@@ -102,6 +102,24 @@ func Inject(store driver.Adapter, faults ...Fault) driver.Adapter {
 type faulty struct {
 	store driver.Adapter
 	fault Fault
+
+	tx        driver.Transactor // this and the following are nil if the store does not offer them
+	versions  driver.Versioned
+	kept      driver.EventKeeper
+	scheduler driver.Scheduler
+	changes   driver.Changes
+	tenants   driver.Tenants
+}
+
+func newFaulty(store driver.Adapter, fault Fault) faulty {
+	f := faulty{store: store, fault: fault}
+	f.tx, _ = driver.As[driver.Transactor](store)
+	f.versions, _ = driver.As[driver.Versioned](store)
+	f.kept, _ = driver.As[driver.EventKeeper](store)
+	f.scheduler, _ = driver.As[driver.Scheduler](store)
+	f.changes, _ = driver.As[driver.Changes](store)
+	f.tenants, _ = driver.As[driver.Tenants](store)
+	return f
 }
 
 // As offers what the store offers.
@@ -134,12 +152,6 @@ func offers[T any](f faulty, target *T) bool {
 		*target = any(f).(T)
 	}
 	return ok
-}
-
-// behind is the store as something that As has found it to be.
-func behind[T any](f faulty) T {
-	t, _ := driver.As[T](f.store)
-	return t
 }
 
 // called makes one call.
@@ -208,97 +220,67 @@ func (f faulty) Delete(ctx context.Context, s driver.Scope, id string, at time.T
 }
 
 func (f faulty) Apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
-	return called(ctx, f, "Apply", []any{tenant, m}, func(ctx context.Context) (driver.Applied, error) {
-		return behind[driver.Transactor](f).Apply(ctx, tenant, m)
-	})
+	return called(ctx, f, "Apply", []any{tenant, m}, func(ctx context.Context) (driver.Applied, error) { return f.tx.Apply(ctx, tenant, m) })
 }
 
 func (f faulty) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	return called(ctx, f, "Lookup", []any{s, ids}, func(ctx context.Context) ([]driver.Record, error) {
-		return behind[driver.Transactor](f).Lookup(ctx, s, ids)
-	})
+	return called(ctx, f, "Lookup", []any{s, ids}, func(ctx context.Context) ([]driver.Record, error) { return f.tx.Lookup(ctx, s, ids) })
 }
 
 func (f faulty) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	return walked(ctx, f, "History", []any{tenant, q}, func(ctx context.Context) iter.Seq2[driver.Record, error] {
-		return behind[driver.Transactor](f).History(ctx, tenant, q)
-	})
+	return walked(ctx, f, "History", []any{tenant, q}, func(ctx context.Context) iter.Seq2[driver.Record, error] { return f.tx.History(ctx, tenant, q) })
 }
 
 func (f faulty) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return walked(ctx, f, "Documents", []any{q}, func(ctx context.Context) iter.Seq2[driver.Document, error] {
-		return behind[driver.Transactor](f).Documents(ctx, q)
-	})
+	return walked(ctx, f, "Documents", []any{q}, func(ctx context.Context) iter.Seq2[driver.Document, error] { return f.tx.Documents(ctx, q) })
 }
 
 func (f faulty) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return walked(ctx, f, "Undelivered", []any{tenant, runID}, func(ctx context.Context) iter.Seq2[events.Record, error] {
-		return behind[driver.Transactor](f).Undelivered(ctx, tenant, runID)
-	})
+	return walked(ctx, f, "Undelivered", []any{tenant, runID}, func(ctx context.Context) iter.Seq2[events.Record, error] { return f.tx.Undelivered(ctx, tenant, runID) })
 }
 
 func (f faulty) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
-	return called(ctx, f, "Waiting", []any{tenant, limit}, func(ctx context.Context) (int, error) {
-		return behind[driver.Transactor](f).Waiting(ctx, tenant, limit)
-	})
+	return called(ctx, f, "Waiting", []any{tenant, limit}, func(ctx context.Context) (int, error) { return f.tx.Waiting(ctx, tenant, limit) })
 }
 
 func (f faulty) Delivered(ctx context.Context, recs []events.Record) error {
-	return done(ctx, f, "Delivered", []any{recs}, func(ctx context.Context) error {
-		return behind[driver.Transactor](f).Delivered(ctx, recs)
-	})
+	return done(ctx, f, "Delivered", []any{recs}, func(ctx context.Context) error { return f.tx.Delivered(ctx, recs) })
 }
 
 func (f faulty) Version(ctx context.Context, tenant string) (driver.Version, error) {
-	return called(ctx, f, "Version", []any{tenant}, func(ctx context.Context) (driver.Version, error) {
-		return behind[driver.Versioned](f).Version(ctx, tenant)
-	})
+	return called(ctx, f, "Version", []any{tenant}, func(ctx context.Context) (driver.Version, error) { return f.versions.Version(ctx, tenant) })
 }
 
 func (f faulty) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	return called(ctx, f, "Intact", []any{s, v}, func(ctx context.Context) (bool, error) {
-		return behind[driver.Versioned](f).Intact(ctx, s, v)
-	})
+	return called(ctx, f, "Intact", []any{s, v}, func(ctx context.Context) (bool, error) { return f.versions.Intact(ctx, s, v) })
 }
 
 func (f faulty) Purge(ctx context.Context, tenant string, v driver.Version, at time.Time) (int, error) {
-	return called(ctx, f, "Purge", []any{tenant, v, at}, func(ctx context.Context) (int, error) {
-		return behind[driver.Versioned](f).Purge(ctx, tenant, v, at)
-	})
+	return called(ctx, f, "Purge", []any{tenant, v, at}, func(ctx context.Context) (int, error) { return f.versions.Purge(ctx, tenant, v, at) })
 }
 
 func (f faulty) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
 	return called(ctx, f, "Read", []any{tenant, runID, from, limit}, func(ctx context.Context) ([]events.RunEvent, error) {
-		return behind[driver.EventKeeper](f).Read(ctx, tenant, runID, from, limit)
+		return f.kept.Read(ctx, tenant, runID, from, limit)
 	})
 }
 
 func (f faulty) PurgeEvents(ctx context.Context, before time.Time, limit int) (bool, error) {
-	return called(ctx, f, "PurgeEvents", []any{before, limit}, func(ctx context.Context) (bool, error) {
-		return behind[driver.EventKeeper](f).PurgeEvents(ctx, before, limit)
-	})
+	return called(ctx, f, "PurgeEvents", []any{before, limit}, func(ctx context.Context) (bool, error) { return f.kept.PurgeEvents(ctx, before, limit) })
 }
 
 func (f faulty) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
-	return called(ctx, f, "Due", []any{kind, at, limit}, func(ctx context.Context) ([]driver.Document, error) {
-		return behind[driver.Scheduler](f).Due(ctx, kind, at, limit)
-	})
+	return called(ctx, f, "Due", []any{kind, at, limit}, func(ctx context.Context) ([]driver.Document, error) { return f.scheduler.Due(ctx, kind, at, limit) })
 }
 
 func (f faulty) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
-	return called(ctx, f, "Changes", []any{s, from, to}, func(ctx context.Context) (driver.ChangeSet, error) {
-		return behind[driver.Changes](f).Changes(ctx, s, from, to)
-	})
+	return called(ctx, f, "Changes", []any{s, from, to}, func(ctx context.Context) (driver.ChangeSet, error) { return f.changes.Changes(ctx, s, from, to) })
 }
 
 func (f faulty) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return walked(ctx, f, "Scopes", []any{after}, func(ctx context.Context) iter.Seq2[driver.Scope, error] {
-		return behind[driver.Tenants](f).Scopes(ctx, after)
-	})
+	return walked(ctx, f, "Scopes", []any{after}, func(ctx context.Context) iter.Seq2[driver.Scope, error] { return f.tenants.Scopes(ctx, after) })
 }
 
 func (f faulty) DropTenant(ctx context.Context, tenant string, limit int) (bool, error) {
-	return called(ctx, f, "DropTenant", []any{tenant, limit}, func(ctx context.Context) (bool, error) {
-		return behind[driver.Tenants](f).DropTenant(ctx, tenant, limit)
-	})
+	return called(ctx, f, "DropTenant", []any{tenant, limit}, func(ctx context.Context) (bool, error) { return f.tenants.DropTenant(ctx, tenant, limit) })
 }

@@ -116,3 +116,9 @@ func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase
 		return w, &failure{expected: "an answer", came: noAnswer + " in " + w.watch.hanging()}
 	}
 }
+
+// restart begins the case anew on a fresh store.
+func (w *world) restart() {
+	w.begin()
+	w.fresh()
+}

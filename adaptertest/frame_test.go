@@ -110,7 +110,7 @@ func TestT4_AFailureReadsWellOnItsOwn(t *testing.T) {
 	require.Len(t, report.Failures(), 1)
 	require.Equal(t, `ORDER/limit-one (M5): limit 1 is the newest
     1. put 3 entries in "acme" / "support"
-    2. list "acme" / "support" limit 1 at 2001-03-04T05:06:07Z
+    2. list "acme" / "support" at 2001-03-04T05:06:07Z, limit 1
   expected: "e00002"
   came:     "e00002", "e00001"
 `, report.Failures()[0])

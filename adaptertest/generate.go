@@ -130,7 +130,7 @@ func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failu
 
 // shrink removes steps, long stretches first, as long as the rest still fails. It tries so many times
 // at most.
-func shrink(steps []step, tries int, fails func([]step) bool) []step {
+func shrink[S any](steps []S, tries int, fails func([]S) bool) []S {
 	for size := len(steps) / 2; size > 0; {
 		removed := false
 		for i := 0; i+size <= len(steps); tries-- {

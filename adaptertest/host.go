@@ -3,18 +3,20 @@ package adaptertest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
+	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/redact"
 )
 
-// host is a bank over the case's store, on the kit's clock, with a log for its
-// events. Cases use it where a law is about what a bank needs of a store.
+// host is a bank over a store, on the kit's clock, with a log for its events. Cases use
+// it where a law is about what a bank or an engine needs of a store.
 type host struct {
 	w    *world
 	bank *memory.Bank
@@ -23,51 +25,76 @@ type host struct {
 	queue *runs
 }
 
-func (w *world) host() *host { return w.hostOn((&injector{world: w}).over(w.store)) }
+func (w *world) host() *host { return w.hostOn(w.store, memory.Config{Horizon: time.Millisecond}) }
 
-func (w *world) hostOn(store driver.Adapter) *host {
+// errEndless is what calls fail with after far more of them than any host needs: banks and
+// engines repeat what conflicts, and erase until they find nothing left.
+var errEndless = errors.New("the store was called 100,000 times and there was no end")
+
+func (w *world) hostOn(store driver.Adapter, cfg memory.Config) *host {
 	w.unmirrored()
+	store = Inject(store, From(100_000, Fail(errEndless)), recovered)
 	h := &host{w: w, log: new(events.Log), queue: &runs{byKey: map[string]string{}}}
-	_, transactor := driver.As[driver.Transactor](store)
-	bank, err := memory.New(store, memory.Config{
-		Now:         func() time.Time { return w.now },
-		Sink:        &patience{Log: h.log},
-		WriteEvents: transactor,
-		Horizon:     time.Millisecond,
-	})
+	cfg.Now, cfg.Sink = func() time.Time { return w.now }, h.log
+	_, cfg.WriteEvents = driver.As[driver.Transactor](store)
+	var err error
+	h.bank, err = memory.New(store, cfg)
 	w.must(err)
-	h.bank = bank
 	return h
 }
 
-// patience is a sink that gives up when events come over and over, as they do from
-// an outbox that never lets go of any.
-type patience struct {
-	*events.Log
-	came atomic.Int64
+// recovered makes a panic of the store an error of the call: an engine makes some of its
+// calls in goroutines of its own, in which no other call would catch it.
+func recovered(ctx context.Context, _ *Call, next func(context.Context) error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a panic: %v", r)
+		}
+	}()
+	return next(ctx)
 }
 
-func (p *patience) Emit(ctx context.Context, recs ...events.Record) error {
-	if p.came.Add(int64(len(recs))) > 10_000 {
-		return errors.New("the same events came from the outbox over and over")
+// runs is an Enqueuer that keeps its contract: one run for a key.
+type runs struct {
+	mu         sync.Mutex
+	byKey      map[string]string
+	deliveries int
+}
+
+func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.deliveries++
+	if r.byKey[f.Key] == "" {
+		r.byKey[f.Key] = fmt.Sprint("run-", len(r.byKey)+1)
 	}
-	return p.Log.Emit(ctx, recs...)
+	return r.byKey[f.Key], nil
+}
+
+// noSecrets is a redactor of a tenant that has none.
+func noSecrets(context.Context, string) (memory.Redactor, error) {
+	return redact.New(redact.Config{}), nil
+}
+
+// engine is one that a new process has over the host's bank.
+func (h *host) engine() *commitment.Engine {
+	e, err := commitment.New(h.bank, commitment.Config{Redactor: noSecrets, Enqueuer: h.queue, Predicate: func(string, string) bool { return true }})
+	h.w.must(err)
+	return e
 }
 
 // job opens a background pass. It never needs ending: its registry belongs to the
 // case.
 func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
-	if secrets == nil {
-		secrets = redact.New(redact.Config{})
-	}
-	j, err := h.bank.Background(memory.JobConfig{ID: "pass", Tenant: tenant, Redactor: secrets})
-	h.w.must(err)
-	return j
+	return h.named("pass", tenant, secrets)
 }
 
 // named opens a background pass of its own.
-func (h *host) named(id string) *memory.Job {
-	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
+func (h *host) named(id, tenant string, secrets *redact.SecretRegistry) *memory.Job {
+	if secrets == nil {
+		secrets = redact.New(redact.Config{})
+	}
+	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: secrets})
 	h.w.must(err)
 	return j
 }
@@ -96,17 +123,12 @@ func (h *host) note(p putter, ref, content string, subjects ...string) driver.En
 }
 
 // merge puts an entry in the place of others.
-func (h *host) merge(j *memory.Job, ref, content string, sources ...driver.Entry) driver.Entry {
+func (h *host) merge(j *memory.Job, ref, content string, sources ...driver.Entry) {
 	h.w.now = h.w.now.Add(time.Millisecond)
-	made, err := j.Rewrite(h.w.ctx, ref, mergeOf(content, sources...))
-	h.w.must(err)
-	return made.Entries[0]
-}
-
-func mergeOf(content string, sources ...driver.Entry) memory.Rewrite {
-	return memory.Rewrite{Derive: []memory.Derived{{
+	_, err := j.Rewrite(h.w.ctx, ref, memory.Rewrite{Derive: []memory.Derived{{
 		Draft: memory.Draft{Content: content}, Sources: ids(sources), Merges: ids(sources),
-	}}}
+	}}})
+	h.w.must(err)
 }
 
 // contents are what live memory says in a ref, newest first.
@@ -117,6 +139,10 @@ func (h *host) contents(tenant, ref string) []string {
 func (w *world) contents(r memory.Reader, ref string) []string {
 	entries, err := r.List(w.ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
 	w.must(err)
+	return contentsOf(entries)
+}
+
+func contentsOf(entries []driver.Entry) []string {
 	texts := []string{}
 	for _, e := range entries {
 		texts = append(texts, e.Content)
@@ -127,15 +153,4 @@ func (w *world) contents(r memory.Reader, ref string) []string {
 // sameTexts compares in any order.
 func (w *world) sameTexts(got []string, want ...string) {
 	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
-}
-
-func (h *host) relay() {
-	_, err := h.bank.Maintain(h.w.ctx)
-	h.w.must(err)
-}
-
-func (h *host) announcedOnce(kind events.Type) {
-	n := h.announced("engine", kind)
-	h.w.check(n == 1, "one event of the pass in the log", "%d", n)
-	h.w.waiting(home.Tenant, "engine")
 }

@@ -222,27 +222,28 @@ func libraryVersion() string {
 	return "(devel)"
 }
 
-// explain looks for a case that failed before, most likely for the same reason.
-func (r *Report) explain(c *Case) {
-	if c.Status != Broken {
-		return
-	}
+// cause is a case that failed before, most likely for the same reason, or empty.
+func (r *Report) cause(c *Case) string {
 	for _, l := range r.Laws {
 		for _, earlier := range l.Cases {
 			if earlier.Status == Broken && earlier.Cause == "" && (earlier.operation == c.operation || c.indirect && !earlier.indirect) {
-				c.Cause = l.Name + "/" + earlier.Name
-				return
+				return l.Name + "/" + earlier.Name
 			}
 		}
 	}
+	return ""
 }
 
-func (r *Report) add(l *law, c Case) {
+// add adds a case, and tells it its cause.
+func (r *Report) add(l *law, c *Case) {
+	if c.Status == Broken {
+		c.Cause = r.cause(c)
+	}
 	if n := len(r.Laws); n == 0 || r.Laws[n-1].Name != l.name {
 		r.Laws = append(r.Laws, Law{Name: l.name, Number: l.number, Says: l.says, Status: NotOffered})
 	}
 	last := &r.Laws[len(r.Laws)-1]
-	last.Cases = append(last.Cases, c)
+	last.Cases = append(last.Cases, *c)
 	if c.Status == Broken || c.Status == Proven && last.Status == NotOffered {
 		last.Status = c.Status
 	}

@@ -69,7 +69,7 @@ func TestRunLog_Broken(t *testing.T) {
 			slices.Reverse(recs)
 			return l.Emit(ctx, recs...)
 		}},
-		{name: "folds the case of tenants", finds: "names", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
+		{name: "folds the case of tenants", finds: "model", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
 			recs = slices.Clone(recs)
 			for i := range recs {
 				if recs[i].Tenant == "A" {
@@ -78,7 +78,7 @@ func TestRunLog_Broken(t *testing.T) {
 			}
 			return l.Emit(ctx, recs...)
 		}},
-		{name: "writes a batch one by one", finds: "refused", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
+		{name: "writes a batch one by one", finds: "model", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
 			for _, r := range recs {
 				if err := l.Emit(ctx, r); err != nil {
 					return err
@@ -86,7 +86,7 @@ func TestRunLog_Broken(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "acknowledges what it has not taken", finds: "refused", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
+		{name: "acknowledges what it has not taken", finds: "model", emit: func(l *events.Log, ctx context.Context, recs []events.Record) error {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -98,7 +98,7 @@ func TestRunLog_Broken(t *testing.T) {
 			}
 			return evs
 		})},
-		{name: "drops the payload's list", finds: "payloads", read: changed(func(evs []events.RunEvent) []events.RunEvent {
+		{name: "drops the payload's list", finds: "model", read: changed(func(evs []events.RunEvent) []events.RunEvent {
 			for i := range evs {
 				if p, ok := evs[i].Payload.(events.MemoryConsolidated); ok {
 					p.MergedIDs = nil
@@ -107,7 +107,7 @@ func TestRunLog_Broken(t *testing.T) {
 			}
 			return evs
 		})},
-		{name: "knows no events of a host", finds: "payloads", read: changed(func(evs []events.RunEvent) []events.RunEvent {
+		{name: "knows no events of a host", finds: "model", read: changed(func(evs []events.RunEvent) []events.RunEvent {
 			return slices.DeleteFunc(evs, func(ev events.RunEvent) bool { _, own := ev.Payload.(events.HostPayload); return own })
 		})},
 		{name: "begins behind the sequence", finds: "model", read: func(l *events.Log, ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {

@@ -44,28 +44,20 @@ type action struct {
 func (n action) String() string {
 	described := make([]any, len(n.args))
 	for i, arg := range n.args {
-		described[i] = describe(arg)
+		described[i] = inWords(arg)
 	}
 	return fmt.Sprintf(n.format, described...)
 }
 
-// describe is a value in the words of texts. A text stays as it is.
-func describe(value any) any {
+// inWords is an argument in the words of texts. A text and a number stay as they are.
+func inWords(value any) any {
 	switch x := value.(type) {
-	case driver.Scope:
-		return describeScope(x)
-	case driver.Mutation:
-		return describeMutation(&x)
 	case driver.Query:
 		return describeQuery(x)
-	case driver.DocumentQuery:
-		return describeDocumentQuery(&x)
 	case driver.Entry:
 		return describeEntry(&x)
-	case []string:
-		return describeTexts(x)
-	case time.Time:
-		return describeTime(x)
+	case driver.Scope, driver.Mutation, driver.DocumentQuery, []string, time.Time:
+		return describe(x)
 	}
 	return value
 }

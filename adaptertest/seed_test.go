@@ -66,7 +66,7 @@ func withIDs(c string) bool {
 	if strings.Contains(c, "racing") {
 		return false
 	}
-	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "-pass", "run-token", "FIRE/"} {
+	for _, part := range []string{"CONSOLIDATE/", "DISTILL/", "/work", "run-token", "FIRE/"} {
 		if strings.Contains(c, part) {
 			return true
 		}

@@ -2,7 +2,6 @@ package adaptertest
 
 import (
 	"context"
-	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -48,7 +47,7 @@ type watched struct {
 }
 
 func (s *script) watched(store driver.Adapter) watched {
-	return watched{of: store, faulty: faulty{store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
+	return watched{of: store, faulty: newFaulty(store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
 		s.alarm.Reset(stepTimeout)
 		w := &s.watch
 		sampled, calls := w.begin(c)
@@ -67,7 +66,7 @@ func (s *script) watched(store driver.Adapter) watched {
 			w.look(given)
 		}()
 		return next(ctx)
-	}}}
+	})}
 }
 
 // begin counts a call, and tells whether its values are to be looked at.
@@ -107,14 +106,14 @@ func (w *watch) look(s sight) {
 }
 
 func (w *watch) compare(s sight) {
-	change := changeOf("it", reflect.ValueOf(s.was), reflect.ValueOf(s.value))
-	if change == "" {
+	if reflect.DeepEqual(s.value, s.was) {
 		return
 	}
+	change := differencesOf("", reflect.ValueOf(s.value), reflect.ValueOf(s.was))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.changed == nil {
-		w.changed = &failure{"that the store leaves " + s.what + " as it is", "the store changed it: " + change}
+		w.changed = &failure{"that the store leaves " + s.what + " as it is", "that it is changed: " + change}
 	}
 }
 
@@ -138,34 +137,9 @@ func (w *watch) hanging() string {
 	defer w.mu.Unlock()
 	var calls []string
 	for c := range w.underWay {
-		calls = append(calls, c.Method+describeGiven(c.given))
+		calls = append(calls, c.Method+"("+describe(c.given)+")")
 	}
 	return strings.Join(calls, ", ")
-}
-
-func describeGiven(given []any) string {
-	var parts []string
-	for _, x := range given {
-		switch x := x.(type) {
-		case driver.Scope:
-			parts = append(parts, describeScope(x))
-		case string:
-			parts = append(parts, short(x))
-		case driver.Mutation:
-			parts = append(parts, describeMutation(&x))
-		case driver.Query:
-			parts = append(parts, strings.TrimSpace(describeQuery(x)))
-		case driver.DocumentQuery:
-			parts = append(parts, describeDocumentQuery(&x))
-		case driver.Entry:
-			parts = append(parts, describeEntry(&x))
-		case time.Time:
-			parts = append(parts, describeTime(x))
-		default:
-			parts = append(parts, short(fmt.Sprint(x)))
-		}
-	}
-	return "(" + strings.Join(parts, "; ") + ")"
 }
 
 // copied is a value that shares no memory with another one that holds the same.
@@ -201,26 +175,4 @@ func shares(t reflect.Type) bool {
 		return true
 	}
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]()
-}
-
-// changeOf tells the first thing in which a value is another one than it was, or nothing.
-func changeOf(where string, was, is reflect.Value) (change string) {
-	if reflect.DeepEqual(was.Interface(), is.Interface()) {
-		return ""
-	}
-	switch {
-	case was.Kind() == reflect.Interface:
-		return changeOf(where, was.Elem(), is.Elem())
-	case was.Kind() == reflect.Slice && was.Len() == is.Len() && was.Type().Elem().Kind() != reflect.Uint8:
-		for i := 0; i < was.Len() && change == ""; i++ {
-			change = changeOf(fmt.Sprintf("%s[%d]", where, i), was.Index(i), is.Index(i))
-		}
-	case was.Kind() == reflect.Struct && shares(was.Type()):
-		for i := 0; i < was.NumField() && change == ""; i++ {
-			change = changeOf(where+"."+was.Type().Field(i).Name, was.Field(i), is.Field(i))
-		}
-	default:
-		return fmt.Sprintf("%s is %s and was %s", where, short(fmt.Sprint(is.Interface())), short(fmt.Sprint(was.Interface())))
-	}
-	return change
 }

@@ -33,9 +33,6 @@ type world struct {
 	sparing bool   // audits ask for fewer things one by one
 	probes  int    // entries that were put to see how much a tenant uses
 
-	swaps   sync.Mutex
-	swapped map[string]int // by name and revision, the swaps that succeeded through an injector
-
 	store     driver.Adapter
 	tx        driver.Transactor // this and the following are nil if the store does not offer them
 	versions  driver.Versioned
@@ -88,7 +85,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.swapped, w.ref, w.held, w.lent, w.probes = nil, newReference(), nil, false, 0
+	w.ref, w.held, w.lent, w.probes = newReference(), nil, false, 0
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
