@@ -126,6 +126,30 @@ func TestE3_CrashOfAPassWhoseJobIDCameAgain(t *testing.T) {
 	}
 }
 
+// A pass that finds nothing to do dies at any call to the store, and the same again announces it, once.
+func TestC6_CrashOfAnUnchangedPass(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at := 1; ; at++ {
+			store := &faulty{Versioned: inmem.New(), after: after}
+			h := newHostOn(t, store)
+			c := newConsolidator(t, Config{})
+			h.note("Lena prefers e-mail.")
+			h.run(c, "p0")
+			store.calls, store.failAt = 0, at
+			_, err := c.Run(ctx, h.job("p1"), ref, Options{})
+			crashed := store.calls >= at
+			store.failAt = 0
+			if err != nil {
+				h.run(c, "p1")
+			}
+			require.Len(t, h.passes(), 2, "call %d, after %t", at, after)
+			if !crashed {
+				break
+			}
+		}
+	}
+}
+
 func TestC5_WritesRacingPassesSurvive(t *testing.T) {
 	h := newHost(t)
 	c := newConsolidator(t, Config{})

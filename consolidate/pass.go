@@ -101,7 +101,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err == nil {
 		err = p.end(ctx, doc)
 	}
-	if err != nil {
+	if err != nil && p.lease.Open {
 		p.release(ctx)
 	}
 	return err

@@ -226,10 +226,28 @@ func (p *replayer) ended(ctx context.Context, s Scope, id string, state driver.S
 		return nil // no record tells
 	}
 	recs, err := lookup(ctx, p.bank.tx, s, []string{id})
-	if err != nil || len(recs) == 0 || recs[0].State == Live || recs[0].State == state && recs[0].For == by {
+	if err != nil || len(recs) == 0 || recs[0].State == state && recs[0].For == by {
 		return err
 	}
+	if recs[0].State == Live {
+		replaced := slices.ContainsFunc(p.end.own[s.Ref], func(m ownMark) bool { return m.Hidden && m.ID == id })
+		restored, err := p.restored(ctx, s, id)
+		if err != nil || replaced || !restored {
+			return err
+		}
+	}
 	return fail(ErrConflict, "the entry has been replaced, merged or deleted since the run started")
+}
+
+// restored reports whether an entry that had been merged or superseded since the run started has been
+// restored since, as far as the store can tell.
+func (p *replayer) restored(ctx context.Context, s Scope, id string) (bool, error) {
+	now, err := p.bank.newest(ctx, s.Tenant)
+	if err != nil || p.bank.changes == nil {
+		return false, err
+	}
+	since, err := p.bank.changes.Changes(ctx, s, p.past.view.base, now.base)
+	return slices.Contains(since.Restored, id), shape(err)
 }
 
 // nextID is the id of the next recorded write; empty if there is none.
