@@ -360,7 +360,7 @@ func (h *worker) records(say func(format string, args ...any)) {
 		if e.Payload.EventType() != events.TypeMemoryWritten { // a pass with nothing to do announces that each time
 			name.id = string(e.Payload.EventType())
 		}
-		if !announced[name] && name.id != string(events.TypeMemoryConsolidated) {
+		if !announced[name] {
 			say("announced %s of run %s of %s", e.Payload.EventType(), issued.ReplaceAllString(e.RunID, "id"), e.Tenant)
 		}
 		announced[name] = true
