@@ -4,7 +4,7 @@ func modelLaw() law {
 	random := generation{topics: everyTopic, plans: severalScopes, sequences: [3]int{8, 40, 300}, steps: 27, audited: 3}
 	return law{name: "MODEL", number: "M1-M10", says: "random operations of several tenants agree with a model", cases: append(append(generate(
 		generation{name: "short", says: "every short sequence of steps about the same entries ends as it should",
-			topics: everyTopic[:6], plans: alone, sequences: [3]int{220, 3000, 30_000}, steps: 8, shared: true},
+			topics: everyTopic[:6], plans: alone, sequences: [3]int{220, 1500, 30_000}, steps: 8, shared: true},
 	), loopCases()...), testCase{"random", "random mutations, deliveries, purges and reads agree with a model, over handles and reopenings", nil, func(w *world) {
 		w.explore(&random)
 		w.remarkUnreached()
