@@ -65,15 +65,9 @@
 //     where these cannot reach. What the kit finds is measured by
 //     mutants of the in-memory store and of the rules of package driver, of which each is
 //     broken in one operator, constant, condition or statement (go run -C
-//     internal/testkit ./mutate), and by sixty stores that are wrong where no mutant of one source
-//     is: at a kill, in a race, in what is told, with certain names, under an engine. Of 1,854 mutants 128 show in no answer of
-//     the store, each with a reason in mutate/equivalent.txt; tests of the packages
-//     themselves find 44 of them, so that 84 are equivalent (4.5 %). Of the other 1,726 the kit
-//     finds 1,723, 99.8 %: 1,680 with -short, and 43 more as a whole (the same command with
-//     -short, and then without it and with -only on the survivors). Of the 596 mutants of
-//     SQLite's SQL text that a store's answers can show 28 are judged equivalent (4.7 %), and
-//     the kit finds all of the other 568: 561 with -short, and 7 more as a whole. The
-//     program's documentation has the commands, and what a sample says since cases were left out.
+//     internal/testkit ./mutate, whose documentation has what was found), and by sixty stores that are
+//     wrong where no mutant of one source is: at a kill, in a race, in what is told, with certain names,
+//     under an engine.
 //   - T2: isolation (CTI-1) and redaction (SR-1) have no opt-out.
 //   - T3: nothing sleeps. The kit owns the clock: a store is told every instant. It waits only for
 //     goroutines and files that a store has left behind, which may be about to end.

@@ -404,7 +404,7 @@ func (t *refTenant) removeMadeOf(ref, id string) {
 // purgeEvents removes what is kept of runs whose newest event is from before an instant.
 func (r *reference) purgeEvents(before time.Time) {
 	for run, kept := range r.log.runs {
-		if len(kept) > 0 && kept[len(kept)-1].Time.Before(before) {
+		if len(kept) > 0 && kept[0].Time.Before(before) && kept[len(kept)-1].Time.Before(before) {
 			r.log.forget(run)
 		}
 	}

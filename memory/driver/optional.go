@@ -16,8 +16,8 @@ type EventKeeper interface {
 	Transactor
 	events.Reader
 
-	// PurgeEvents removes the kept events of those runs, of all tenants, whose newest one is
-	// from before an instant: all events of a run or none, and at most limit runs. It
+	// PurgeEvents removes the kept events of those runs, of all tenants, whose first and last one
+	// are from before an instant: all events of a run or none, and at most limit runs. It
 	// reports whether there may be more such runs.
 	PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error)
 }

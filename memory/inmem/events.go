@@ -175,8 +175,8 @@ func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, lim
 	return page, nil
 }
 
-// PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
-// most limit runs of them. It reads through all runs.
+// PurgeEvents removes the kept events of runs whose first and last one are from before an instant,
+// at most limit runs of them. It reads through all runs.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -185,7 +185,7 @@ func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, run := range t.runs {
-		if n := len(run.kept); n > 0 && run.kept[n-1].Time.Before(before) {
+		if n := len(run.kept); n > 0 && run.kept[0].Time.Before(before) && run.kept[n-1].Time.Before(before) {
 			if limit--; limit < 0 {
 				return true, nil
 			}

@@ -138,18 +138,19 @@ func runLock(r *events.Record) int64 {
 }
 
 const (
-	// endedRuns are runs whose first kept event, and whose newest one, is from before $1.
+	// endedRuns are runs whose first kept event, and whose last one, is from before $1.
 	endedRuns = `
 		SELECT f.tenant, f.run_id FROM agentmemory.events f, LATERAL (
 			SELECT l.time FROM agentmemory.events l WHERE l.tenant = f.tenant AND l.run_id = f.run_id AND l.sequence IS NOT NULL
 			ORDER BY l.sequence DESC LIMIT 1) l
 		WHERE f.sequence = 0 AND f.time < $1 AND l.time < $1 LIMIT $2`
 	removeRun = `
-		DELETE FROM agentmemory.events e WHERE e.tenant = $1 AND e.run_id = $2 AND e.sequence IS NOT NULL AND NOT EXISTS (
-			SELECT FROM agentmemory.events n WHERE n.tenant = $1 AND n.run_id = $2 AND n.sequence IS NOT NULL AND n.time >= $3)`
+		DELETE FROM agentmemory.events e WHERE e.tenant = $1 AND e.run_id = $2 AND e.sequence IS NOT NULL AND $3 > (
+			SELECT l.time FROM agentmemory.events l WHERE l.tenant = $1 AND l.run_id = $2 AND l.sequence IS NOT NULL
+			ORDER BY l.sequence DESC LIMIT 1)`
 )
 
-// PurgeEvents removes the kept events of runs whose newest one is from before an instant, at
+// PurgeEvents removes the kept events of runs whose first and last one are from before an instant, at
 // most limit runs of them. It has the lock of each, so that no other process numbers an event behind one
 // that goes.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {

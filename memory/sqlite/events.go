@@ -78,7 +78,7 @@ const purgeRuns = `DELETE FROM events WHERE number IN (SELECT e.number FROM (
 	CROSS JOIN events e INDEXED BY events_kept ON e.tenant = r.tenant AND e.run = r.run AND e.sequence IS NOT NULL)
 	RETURNING sequence`
 
-// PurgeEvents removes the kept events of runs, of all tenants, whose newest one is from before
+// PurgeEvents removes the kept events of runs, of all tenants, whose first and last one are from before
 // an instant, of at most limit runs, and reports whether there may be more of them.
 func (st *Store) PurgeEvents(ctx context.Context, before time.Time, limit int) (more bool, err error) {
 	limit = max(1, limit)
