@@ -8,7 +8,7 @@
 //	}
 //
 // It runs one subtest for each case, named after the law that the case proves:
-// IDEMPOTENCE/put-again-deleted. [Check] does the same without a test, so that a program can
+// IDEMPOTENCE/again. [Check] does the same without a test, so that a program can
 // certify a store where it runs.
 //
 // Beside the store alone, it proves the engines of this module on the store: what they
