@@ -12,7 +12,7 @@ import (
 )
 
 // certificate is what lasts of a report: it is the same on every machine, with -short and
-// without, and whatever the number of the cases is.
+// without, and with any number of cases.
 type certificate struct {
 	Summary    string           `json:"summary"`
 	Version    string           `json:"version"`

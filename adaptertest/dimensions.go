@@ -118,7 +118,7 @@ func nameCases() []testCase {
 		if g.topics, g.audited = everyTopic[:5], 400; at.name == "tenant" {
 			g.topics, g.audited = everyTopic[:6], 25
 		}
-		g.name, g.says, g.needs = "names-"+at.name, "no operation takes one "+at.name+" for another, whatever it looks like", at.needs
+		g.name, g.says, g.needs = "names-"+at.name, "no operation takes one "+at.name+" for another, however alike they are", at.needs
 		g.plans = func(w *world, i int) []*plan {
 			names := w.namesUpTo(at.limit)
 			return sharing(len(names), func(_ *world, p *plan, k int) { at.set(p, names[k]) })(w, i)

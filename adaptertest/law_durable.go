@@ -8,8 +8,8 @@ func durableLaw() law {
 		return g
 	}
 	return law{name: "DURABLE", number: "M7, M8", says: "a store that is opened again has everything that it had, and processes that share it see each other's writes", cases: append(generate(
-		settled("reopened", "whatever was done is there in a store that is closed and opened again, now and then", Durable, (*world).reopen),
-		settled("killed", "whatever was acknowledged is there in a store whose process is killed, now and then", Killed, (*world).crash),
-		settled("shared", "whatever one of two open stores has done the other one shows at once", Shared, (*world).turnHandle),
+		settled("reopened", "all that was done is there in a store that is closed and opened again, now and then", Durable, (*world).reopen),
+		settled("killed", "all that was acknowledged is there in a store whose process is killed, now and then", Killed, (*world).crash),
+		settled("shared", "what one of two open stores has done the other one shows at once", Shared, (*world).turnHandle),
 	), raceCases("DURABLE")...)}
 }

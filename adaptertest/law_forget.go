@@ -11,7 +11,7 @@ func forgetLaw() law {
 		generation{name: "erased", says: "no read shows what was erased, and of its record its id, state and successor stay", needs: tx,
 			topics: []topic{basic, entries}, plans: alone, sequences: [3]int{20, 100, 1000}, steps: 12, shared: true},
 	), []testCase{
-		{"subject", "forgetting a subject reaches every ref, whatever was derived, and nothing of others", tx, forgetSubject},
+		{"subject", "forgetting a subject reaches every ref, all that was derived, and nothing of others", tx, forgetSubject},
 		{"documents", "forgetting reaches the documents that are made of what is forgotten, and host text of the subject", tx, forgetDocuments},
 		{"view", "an open view loses what is forgotten, and nothing else", append(tx, Versioned), forgetView},
 	}...)}

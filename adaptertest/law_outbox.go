@@ -14,7 +14,7 @@ func outboxLaw() law {
 		generation{name: "waits", says: "an event waits in the order of commits, and not of its own time, until it is delivered", needs: tx,
 			topics: []topic{entries, outgoing}, plans: severalScopes, sequences: [3]int{1, 10, 100}, steps: 20, audited: 5},
 	), []testCase{
-		{"payloads", "an event comes back whole, whatever its payload, in the order of commits and not of its own time", tx, eventPayloads},
+		{"payloads", "an event of any payload comes back whole, in the order of commits and not of its own time", tx, eventPayloads},
 		{"racing-relays", "banks that relay at once lose no event", tx, racingRelays},
 	}...)}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func racingLaw() law {
-	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, whatever they do at once", cases: append([]testCase{
+	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, in all that they do at once", cases: append([]testCase{
 		{"scopes", "what writers of several tenants and refs do at once is all there, and each version shows what its scope had then", nil, racingScopes},
 	}, raceCases("RACING")...)}
 }

@@ -65,7 +65,7 @@ type logCase struct {
 }
 
 var logCases = []logCase{
-	{"model", "random batches leave what a model has, whatever page is read, and batches that fail leave nothing", func(l *logWorld) { l.explore(func() {}) }},
+	{"model", "random batches leave what a model has, on each page, and batches that fail leave nothing", func(l *logWorld) { l.explore(func() {}) }},
 	{"racing", "of batches that callers emit at once none is lost, doubled, torn or reordered", logRacing},
 	{"reopened", "a log that is opened again has all that was acknowledged, and goes on with the next number", func(l *logWorld) { l.explore(l.reopen) }},
 	{"killed", "what a kill leaves has all that was acknowledged", func(l *logWorld) { l.explore(l.crash) }},

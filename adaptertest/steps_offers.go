@@ -112,7 +112,7 @@ func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 	return recs
 }
 
-// remembers expects the history to have these ids, in whatever order.
+// remembers expects the history to have these ids, in any order.
 func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) {
 	got := []string{}
 	for _, rec := range w.history(tenant, q) {

@@ -63,7 +63,7 @@ type words struct {
 	id      string
 	entry   driver.Entry
 	version driver.Version
-	text    string // whatever string a method takes beside those
+	text    string // a string that a method takes beside those
 	tag     string
 	at      time.Time
 }
