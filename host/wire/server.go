@@ -210,7 +210,7 @@ func Read(r *http.Request, max int64, v any) error {
 	if err != nil {
 		return &Error{Kind: memory.CodeValidation, Message: "the body did not arrive as a whole"}
 	}
-	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' {
+	if raw = bytes.Trim(raw, " \t\r\n"); len(raw) == 0 || raw[0] != '{' {
 		return &Error{Kind: memory.CodeValidation, Message: "the body is not a JSON object"}
 	}
 	err = json.NewDecoder(bytes.NewReader(raw)).Decode(v)

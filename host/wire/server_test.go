@@ -129,6 +129,7 @@ func TestReadOfALimitedBody(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"name":"a","count":3}`))
 	f.Add([]byte(`{"zzzq":1}`))
+	f.Add([]byte("\f{}")) // white space, but not of JSON
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var v body
 		err := wire.Read(httptest.NewRequest("POST", "/", bytes.NewReader(raw)), 1<<10, &v)
