@@ -201,7 +201,7 @@ func (r *reading) readNumber(i int) {
 		first, size := utf8.DecodeRuneInString(next.Text)
 		if isContent(first) {
 			number += " " + next.Text[:size]
-		} else if next.Kind == text.Word && negations[strings.ToLower(next.Text)] == "" {
+		} else if next.Kind == text.Word && negations[strings.ToLower(next.Text)] == "" && !strings.Contains(next.Text, "'") {
 			unit = next.Text
 			r.addUnit(number, unit)
 		}

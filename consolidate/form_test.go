@@ -127,7 +127,8 @@ func TestC8_FormIsIdempotentAndStable(t *testing.T) {
 
 func FuzzForm(f *testing.F) {
 	f.Add("\u0301e\u0301 “a” \u1112\u1161.\xff")
-	f.Add("0 n") // a word that denies, and no unit
+	f.Add("0 n")   // a word that denies, and no unit
+	f.Add("0 C'A") // words of which one is elided
 	f.Fuzz(func(t *testing.T, s string) {
 		if once := form(s); once != form(once) {
 			t.Fatalf("%q: %q, then %q", s, once, form(once))
