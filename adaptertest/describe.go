@@ -156,13 +156,12 @@ func nameOfField(f reflect.StructField) string {
 	return strings.ToLower(f.Name[:1]) + f.Name[1:]
 }
 
-func describeEntry(e *driver.Entry) string                 { return "(" + describe(*e) + ")" }
-func describeTexts(texts []string) string                  { return describe(texts) }
-func describeMutation(m *driver.Mutation) string           { return describe(*m) }
-func describeEvent(r *events.Record) string                { return "event " + describe(*r) }
-func describeRecord(r *driver.Record) string               { return describe(*r) }
-func describeDocument(d *driver.Document) string           { return describe(*d) }
-func describeDocumentQuery(q *driver.DocumentQuery) string { return describe(*q) }
+func describeEntry(e *driver.Entry) string       { return "(" + describe(*e) + ")" }
+func describeTexts(texts []string) string        { return describe(texts) }
+func describeMutation(m *driver.Mutation) string { return describe(*m) }
+func describeEvent(r *events.Record) string      { return "event " + describe(*r) }
+func describeRecord(r *driver.Record) string     { return describe(*r) }
+func describeDocument(d *driver.Document) string { return describe(*d) }
 
 // describeQuery leaves the version out, which has a name of its own.
 func describeQuery(q driver.Query) string {

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -122,48 +121,4 @@ func (w *world) delete(s driver.Scope, id string, want bool) {
 		want = w.ref.delete(s, id, w.now)
 	}
 	w.check(deleted == want, fmt.Sprint(want), "%v", deleted)
-}
-
-// reader is one of the ways by which a store shows entries. Laws about reads hold
-// for all of them.
-type reader struct {
-	name  string
-	needs []Offer
-	// read returns what is visible at w.now, in the store's order. One that gets
-	// entries by id looks for the given ids, the others for everything.
-	read func(w *world, s driver.Scope, ids []string) []driver.Entry
-	// lists tells that read shows the order.
-	lists bool
-}
-
-var readers = []reader{
-	{"get", nil, func(w *world, s driver.Scope, ids []string) []driver.Entry {
-		return w.getEach(s, ids)
-	}, false},
-	{"list", nil, func(w *world, s driver.Scope, _ []string) []driver.Entry {
-		return w.list(s, driver.Query{At: w.now})
-	}, true},
-	{"by-ids", nil, func(w *world, s driver.Scope, ids []string) []driver.Entry {
-		return w.list(s, driver.Query{At: w.now, IDs: append([]string{"never"}, ids...)})
-	}, false},
-	{"get-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, ids []string) []driver.Entry {
-		return w.getAt(s, w.version(s.Tenant), ids...)
-	}, false},
-	{"list-at", []Offer{Transactor, Versioned}, func(w *world, s driver.Scope, _ []string) []driver.Entry {
-		return w.listAt(s, w.version(s.Tenant), driver.Query{At: w.now})
-	}, true},
-}
-
-// getEach gets what there is of the ids.
-func (w *world) getEach(s driver.Scope, ids []string) []driver.Entry {
-	var entries []driver.Entry
-	for _, id := range ids {
-		e, err := w.tryGet(s, id)
-		if err == nil {
-			entries = append(entries, e)
-		} else if !errors.Is(err, driver.ErrNotFound) {
-			w.must(err)
-		}
-	}
-	return entries
 }
