@@ -245,6 +245,34 @@ func (h *host) replay(from, to memory.Token) *memory.Run {
 	return replay
 }
 
+// It is refused too if the entry has been restored since, by forgetting what it had been merged into.
+func TestM7_E4_ARefusalStandsAfterTheEntryIsRestored(t *testing.T) {
+	h := newHost(t)
+	old := put(t, h.job("acme"), "m", "old")
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	job := h.job("acme")
+	head, err := job.Put(ctx, "m", memory.Draft{Content: "head", Subjects: []string{"ann"}})
+	require.NoError(t, err)
+	_, err = job.Rewrite(ctx, "m", memory.Rewrite{Retire: []memory.Retire{{ID: old.ID, State: memory.Merged, For: head.ID}}})
+	require.NoError(t, err)
+	node := func(run *memory.Run) {
+		_, err := run.Delete(ctx, "m", old.ID)
+		require.ErrorIs(t, err, memory.ErrConflict)
+		_, err = run.Replace(ctx, "m", old.ID, memory.Draft{Content: "new"})
+		require.ErrorIs(t, err, memory.ErrConflict)
+	}
+	node(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	done, err := h.Forget(ctx, "acme", "ann")
+	require.NoError(t, err)
+	require.Len(t, done.Restored, 1)
+	node(h.replay(from, to))
+}
+
 // What was refused to a run is refused to its replay, which else would take the next recorded
 // write for it.
 func TestE4_AReplayIsRefusedWhatTheRunWas(t *testing.T) {
