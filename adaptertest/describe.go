@@ -157,7 +157,6 @@ func nameOfField(f reflect.StructField) string {
 }
 
 func describeEntry(e *driver.Entry) string       { return "(" + describe(*e) + ")" }
-func describeTexts(texts []string) string        { return describe(texts) }
 func describeMutation(m *driver.Mutation) string { return describe(*m) }
 func describeEvent(r *events.Record) string      { return "event " + describe(*r) }
 func describeRecord(r *driver.Record) string     { return describe(*r) }
@@ -172,10 +171,6 @@ func describeQuery(q driver.Query) string {
 // describeName is the place of a document, and what it is.
 func describeName(d *driver.Document) string {
 	return describe(driver.Document{Scope: d.Scope, Class: d.Class, Kind: d.Kind, Key: d.Key})
-}
-
-func describeDocuments(docs []driver.Document) string {
-	return describe(docs)
 }
 
 // describeChanges sorts each list, which has no order.

@@ -102,24 +102,11 @@ func Inject(store driver.Adapter, faults ...Fault) driver.Adapter {
 type faulty struct {
 	store driver.Adapter
 	fault Fault
-
-	tx        driver.Transactor // this and the following are nil if the store does not offer them
-	versions  driver.Versioned
-	kept      driver.EventKeeper
-	scheduler driver.Scheduler
-	changes   driver.Changes
-	tenants   driver.Tenants
+	offered
 }
 
 func newFaulty(store driver.Adapter, fault Fault) faulty {
-	f := faulty{store: store, fault: fault}
-	f.tx, _ = driver.As[driver.Transactor](store)
-	f.versions, _ = driver.As[driver.Versioned](store)
-	f.kept, _ = driver.As[driver.EventKeeper](store)
-	f.scheduler, _ = driver.As[driver.Scheduler](store)
-	f.changes, _ = driver.As[driver.Changes](store)
-	f.tenants, _ = driver.As[driver.Tenants](store)
-	return f
+	return faulty{store, fault, offeredBy(store)}
 }
 
 // As offers what the store offers.

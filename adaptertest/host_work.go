@@ -335,15 +335,15 @@ func (w *world) sameLines(got, want []string) {
 func (h *worker) holds() (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	for _, s := range workScopes[1:] {
-		say("in %s live: %s", describeScope(s), describeTexts(contentsOf(h.live(s))))
+		say("in %s live: %s", describeScope(s), describe(contentsOf(h.live(s))))
 	}
-	say("the last answer: %s", describeTexts(h.answer))
+	say("the last answer: %s", describe(h.answer))
 	if h.view != nil {
 		for _, ref := range []string{home.Ref, "sales"} {
-			say("the run sees in %s: %s", ref, describeTexts(h.w.contents(h.view.Memory(), ref)))
+			say("the run sees in %s: %s", ref, describe(h.w.contents(h.view.Memory(), ref)))
 			hits, err := h.view.Search(h.w.ctx, ref, memory.Search{Text: "plan", Rank: "lexical"})
 			h.w.must(err)
-			say("the run finds in %s: %s", ref, describeTexts(textsFound(hits)))
+			say("the run finds in %s: %s", ref, describe(textsFound(hits)))
 		}
 	}
 	if h.tx != nil {

@@ -40,7 +40,7 @@ func readersSeeWhole(w *world) {
 			q.Version = w.version(home.Tenant)
 		}
 		got := w.list(home, q)
-		w.check(len(got) == window, fmt.Sprint(window, " entries in each list"), "%s", describeTexts(ids(got)))
+		w.check(len(got) == window, fmt.Sprint(window, " entries in each list"), "%s", describe(ids(got)))
 	})
 }
 
@@ -56,7 +56,7 @@ func versionsSeeWhole(w *world) {
 		for _, s := range []driver.Scope{home, sales} {
 			got, err := w.versions.List(w.ctx, s, driver.Query{At: w.now, Version: v})
 			w.must(err)
-			texts += describeTexts(ids(got)) + "; "
+			texts += describe(ids(got)) + "; "
 		}
 		return texts
 	}

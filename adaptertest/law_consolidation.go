@@ -48,7 +48,7 @@ func raceConsolidation(w *world) {
 	}
 	texts := h.contents(home.Tenant, home.Ref)
 	for text := range sorted(want) {
-		w.check(slices.Contains(texts, text), "the fact "+short(text)+" in live memory", "%s", describeTexts(texts))
+		w.check(slices.Contains(texts, text), "the fact "+short(text)+" in live memory", "%s", describe(texts))
 	}
-	w.check(len(texts) == len(want), fmt.Sprint(len(want), " facts"), "%d: %s", len(texts), describeTexts(texts))
+	w.check(len(texts) == len(want), fmt.Sprint(len(want), " facts"), "%d: %s", len(texts), describe(texts))
 }

@@ -26,7 +26,7 @@ func documentValues(w *world) {
 	d.Value = []byte("mine")
 	for range 2 {
 		got := w.documents(exactly(&d))
-		w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describeDocuments(got))
+		w.check(len(got) == 1 && string(got[0].Value) == "mine", "the value as it was given", "%s", describe(got))
 		w.watch.forget()
 		got[0].Value[0] = 'x'
 	}

@@ -107,7 +107,7 @@ func (w *world) sameIDs(got []driver.Entry, want []string) { w.came(ids(got), wa
 // came expects these texts, in this order.
 func (w *world) came(got []string, want ...string) {
 	if !slices.Equal(got, want) {
-		w.fail(describeTexts(want), describeTexts(got))
+		w.fail(describe(want), describe(got))
 	}
 }
 

@@ -99,7 +99,7 @@ func exactly(d *driver.Document) driver.DocumentQuery {
 // holds expects a document to be there as it is given, its revision included.
 func (w *world) holds(want driver.Document) {
 	docs := w.documents(exactly(&want))
-	w.check(len(docs) == 1, describeDocument(&want), "%s", describeDocuments(docs))
+	w.check(len(docs) == 1, describeDocument(&want), "%s", describe(docs))
 	w.sameDocument(&docs[0], &want)
 }
 

@@ -146,7 +146,7 @@ func described(x any) string {
 	case driver.ChangeSet:
 		return describeChanges(x)
 	case []driver.Document:
-		return describeDocuments(x)
+		return describe(x)
 	}
 	return fmt.Sprint(x)
 }
@@ -252,7 +252,7 @@ func (w *world) wholeOrCancelled(ctx context.Context, m method, x words, whole [
 		return
 	}
 	slices.Sort(answer)
-	w.check(slices.Equal(answer, whole), "the whole answer or the error of the context: "+describeTexts(whole), "%s", describeTexts(answer))
+	w.check(slices.Equal(answer, whole), "the whole answer or the error of the context: "+describe(whole), "%s", describe(answer))
 }
 
 // cancelInLoop ends the context in the body of a loop.

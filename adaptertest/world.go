@@ -33,13 +33,28 @@ type world struct {
 	sparing bool   // audits ask for fewer things one by one
 	probes  int    // entries that were put to see how much a tenant uses
 
-	store     driver.Adapter
-	tx        driver.Transactor // this and the following are nil if the store does not offer them
+	store driver.Adapter
+	offered
+}
+
+// offered is what a store offers beside its four operations. What it does not offer is nil.
+type offered struct {
+	tx        driver.Transactor
 	versions  driver.Versioned
+	kept      driver.EventKeeper
 	scheduler driver.Scheduler
 	changes   driver.Changes
 	tenants   driver.Tenants
-	kept      driver.EventKeeper
+}
+
+func offeredBy(store driver.Adapter) (a offered) {
+	a.tx, _ = driver.As[driver.Transactor](store)
+	a.versions, _ = driver.As[driver.Versioned](store)
+	a.kept, _ = driver.As[driver.EventKeeper](store)
+	a.scheduler, _ = driver.As[driver.Scheduler](store)
+	a.changes, _ = driver.As[driver.Changes](store)
+	a.tenants, _ = driver.As[driver.Tenants](store)
+	return a
 }
 
 // use makes a store the one that the case works on.
@@ -47,13 +62,7 @@ func (w *world) use(s driver.Adapter) {
 	if _, is := s.(watched); !is {
 		s = w.watched(s)
 	}
-	w.store = s
-	w.tx, _ = driver.As[driver.Transactor](s)
-	w.versions, _ = driver.As[driver.Versioned](s)
-	w.scheduler, _ = driver.As[driver.Scheduler](s)
-	w.changes, _ = driver.As[driver.Changes](s)
-	w.tenants, _ = driver.As[driver.Tenants](s)
-	w.kept, _ = driver.As[driver.EventKeeper](s)
+	w.store, w.offered = s, offeredBy(s)
 }
 
 // attempt plays to the end or to the first failure.

@@ -70,7 +70,7 @@ type Config struct {
 	// Sink receives the events. Without one there are none, unless KeepEvents is set.
 	Sink events.Sink
 	// KeepEvents, in place of a Sink, keeps the events of each run in the store, as the log
-	// that [Bank.Log] reads: for that long after the run's newest one. It should be longer
+	// that [Bank.Log] reads: for that long after the run's first and last one. It should be longer
 	// than a run may be suspended, since a run that goes on after that begins at sequence 0
 	// again. An event has its sequence when the mutation that it tells of commits, and
 	// nothing has to relay it. Kept events outlive Forget (RFC 0080 §A), and go with the

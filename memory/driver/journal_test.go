@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What journals say of a ref is what the plans did there, whatever they did elsewhere.
+// What journals say of a ref is what the plans did there, and nothing of what they did elsewhere.
 func TestM7_JournalsSayWhatPlansDid(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 38))
