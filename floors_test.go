@@ -23,7 +23,7 @@ var libraries = []string{
 const testify = "github.com/stretchr/testify"
 
 // place is what the production code of a package may do. A dir that ends in
-// "/..." stands for that directory and all below it; an exact dir goes first,
+// "/..." is that directory and all below it; an exact dir goes first,
 // then the longest pattern. Where code goes under internal/, the rules are
 // those of the directory that holds internal/.
 type place struct {

@@ -28,7 +28,7 @@ const (
 //
 //	host/run/n=…        against plain tables, see [sqliteTable]: a list, and five transactions
 //	                    with an entry and its event. What the peer leaves out is redaction,
-//	                    memory as of the run's start, checks, ids that nobody can guess, and
+//	                    memory as of the run's start, checks, ids that a caller cannot guess, and
 //	                    what sqliteRows says
 //	host/run/n=…/small  with many entries, against ours with 1,000
 //
@@ -145,7 +145,7 @@ func (h *hostOfBank) run() []memory.Entry {
 	return listed
 }
 
-// hostByHand is what somebody would write who needs such runs only.
+// hostByHand is what the author of a host would write who needs such runs only.
 type hostByHand struct {
 	*sqliteTable
 	runs, ids int

@@ -34,7 +34,7 @@ func TestPlots_AreWhatTheResultsGive(t *testing.T) {
 	}
 }
 
-// A picture is XML whatever the names in it, and none of its numbers is lost on the way.
+// A picture is XML with any names in it, and none of its numbers is lost on the way.
 func TestPlots_AreXML(t *testing.T) {
 	all := pictures(origin{"1 core <of> \"x\"", "go1", "abc & def", "2026-01-02"}, []result{
 		{Name: "a/<b>&c", Peer: `"peer"`, Ours: 1, Theirs: 2, Unit: "ns/op", Ratio: 2, RatioLow: 1.5, RatioHigh: 3},

@@ -225,7 +225,7 @@ func writeAtOnce(put func(memory.Scope, memory.Entry), written *atomic.Int64, wr
 	group.Wait()
 }
 
-// millisNever stands for no expiry in the tables of the peer.
+// millisNever is the expiry, in the tables of the peer, of an entry that has none.
 const millisNever = 1<<63 - 1
 
 func entryOf(id, content, run string, tags []string, created, expires int64) memory.Entry {

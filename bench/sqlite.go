@@ -18,8 +18,8 @@ const (
 	databaseWriters = 8
 )
 
-// sqliteRows measures the SQLite store with 200,000 entries in one scope against a table that
-// somebody has written by hand, see [sqliteTable]: a file each, and an acknowledged commit is
+// sqliteRows measures the SQLite store with 200,000 entries in one scope against a table
+// written by hand, see [sqliteTable]: a file each, and an acknowledged commit is
 // on the disk. What the peer leaves out is what a store adds: memory as it was, limits,
 // erasure, which ids a version has touched, checks, waiting for other writers.
 //

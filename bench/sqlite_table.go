@@ -12,7 +12,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// sqliteTable is what somebody writes who wants to remember, list and tell of it, and no more:
+// sqliteTable is what a programmer writes who wants to remember, list and tell of it, and no more:
 // a table with an index, and one for events. Both have the settings that a careful author would
 // give them, and statements are prepared once, for a connection that writes and for those that read.
 type sqliteTable struct {

@@ -194,7 +194,7 @@ func storeRows() []row {
 }
 
 // Where results go, so that the compiler cannot leave out the work; exported because
-// nobody reads them.
+// they are not read.
 var (
 	KeptList    []memory.Entry
 	KeptVersion driver.Version

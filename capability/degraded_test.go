@@ -107,7 +107,7 @@ func TestA3_TruthTable(t *testing.T) {
 	assert.Equal(t, "| agent asks"+table, b.String())
 }
 
-// A3: whatever else a host has or has not, what an agent misses is unique, in the
+// A3: on any host, what an agent misses is unique, in the
 // order of the schema, of the three that a shape can ask for, not there, and less
 // the more the host has.
 func TestA3_Degraded(t *testing.T) {

@@ -131,7 +131,7 @@ func TestA1_DerivedFromWhatIsThere(t *testing.T) {
 		assert.False(t, flag("memory", "distillation", "scheduled"), name)
 		assert.Equal(t, semantic && transacts, strings.Contains(marshal(t, m), "semantic"), name)
 
-		// The document says the same to somebody who has only the document.
+		// The document says the same to a reader who has only the document.
 		read := parse(t, marshal(t, m))
 		assert.Equal(t, statuses(m), statuses(read), name)
 		assert.Equal(t, m.Consolidation().Satisfied, read.Consolidation().Satisfied, name)

@@ -254,7 +254,7 @@ func TestK6_CanceledWhileItsProcessDied(t *testing.T) {
 	require.Empty(t, fired(h.log))
 }
 
-// A ref of another tenant cannot be told from one that nobody has, nor a malformed one by
+// A ref of another tenant cannot be told from one that no tenant has, nor a malformed one by
 // reading.
 func TestCTI1_AForeignRefIsAnUnknownOne(t *testing.T) {
 	h := newHost(t)

@@ -102,7 +102,7 @@ func TestK2_ClocksThatStepBack(t *testing.T) {
 	require.Len(t, fired(h.log), 2)
 }
 
-// Whatever call of memory a process dies at, before or after it took effect, the next
+// At any call of memory that a process dies at, before or after it took effect, the next
 // one completes the firing: one run for a key, one event, nothing lost.
 func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 	scenario := func(t *testing.T, at int, after bool) (calls int) {

@@ -255,7 +255,7 @@ func TestInferSaysWhatItDidNotArm(t *testing.T) {
 	require.NotContains(t, err.Error(), "ambassador")
 }
 
-// One entry cannot start more than a few runs, whoever reads it and however often.
+// One entry cannot start more than a few runs, by any inferrer and however often it is read.
 func TestInferBoundsWhatAnEntryArms(t *testing.T) {
 	intents := 10_000
 	if testing.Short() {

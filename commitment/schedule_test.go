@@ -127,7 +127,7 @@ func TestSchedulesThatDoNotMoveOn(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrValidation)
 }
 
-// Only the host reads schedules: in UTC, with whatever zone the specification names.
+// Only the host reads schedules: in UTC, with any zone that the specification names.
 func TestSchedulesAreTheHosts(t *testing.T) {
 	var asked time.Time
 	h := newHost(t, func(c *commitment.Config) {

@@ -196,7 +196,7 @@ func TestATickEnds(t *testing.T) {
 	}
 }
 
-// However many commitments nobody here can read, what comes due after them fires.
+// However many commitments this process cannot read, what comes due after them fires.
 func TestWhatCannotBeReadStarvesNothing(t *testing.T) {
 	h := newHost(t)
 	var swaps []driver.DocumentSwap

@@ -12,7 +12,7 @@ import (
 var apartPairs string
 
 // Pairs that must stay apart are not merged by form, and the guard does not let one of them
-// stand for both where what differs is a fact.
+// replace both where what differs is a fact.
 func TestC8_WhatDiffersInAFactStaysApart(t *testing.T) {
 	pairs := 0
 	for line := range strings.Lines(apartPairs) {

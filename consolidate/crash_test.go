@@ -66,7 +66,7 @@ func TestE3_CrashAtEveryStoreCall(t *testing.T) {
 					require.Greater(t, at, 10)
 					break
 				}
-				// Nothing is lost, whatever was done.
+				// Nothing is lost by any of it.
 				for _, id := range ids {
 					require.NotEqual(t, memory.Deleted, h.fate(id).State, name)
 				}

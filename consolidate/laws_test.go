@@ -35,7 +35,7 @@ func TestC1_APassStaysInItsScope(t *testing.T) {
 func TestC2_ASecondPassWritesNothingAndCallsNoModel(t *testing.T) {
 	calls := 0
 	plans := planner{func(_ context.Context, es []memory.Entry) (Plan, error) {
-		// A planner that would go on for ever: it merges whatever there is in pairs.
+		// A planner that would go on for ever: it merges all entries in pairs.
 		calls++
 		var p Plan
 		for i := 0; i+1 < len(es); i += 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Whatever passes, writes and deletions there were: undoing the last pass brings back all
+// After any passes, writes and deletions, undoing the last pass brings back all
 // that it retired, and no later pass retires one of them in favour of what it was retired
 // for.
 func TestM10_WhatWasUndoneStaysApart(t *testing.T) {

@@ -144,7 +144,7 @@ func TestD4_R5_EveryLevelIsRedactedAgain(t *testing.T) {
 }
 
 // No registered secret and no leak form is in an archive, an index, an event or an
-// error, whatever form it takes where.
+// error, in any form that it takes.
 func TestR5_NothingASecretTouchesLeaves(t *testing.T) {
 	values := map[string]string{
 		"plain": "correct-horse-17", "quote": `quo"te\back-slash`, "lines": "two\nlines-secret", "escape": `a\nb-literal-9`, "digits": "90210448",
@@ -154,7 +154,7 @@ func TestR5_NothingASecretTouchesLeaves(t *testing.T) {
 		texts = append(texts, "Before "+v+" after.", v)
 	}
 	h := newHost(t)
-	h.put(texts...) // when nobody knew
+	h.put(texts...) // when the secret was not known
 	h.put(notes(5)...)
 	h.secrets = values
 	spoken := &model{name: "spoken/1", say: func(_ int64, req distill.Request) ([]distill.Item, error) {

@@ -163,7 +163,7 @@ func TestD1_ASourceThatGoesMeanwhileIsNotInTheOutput(t *testing.T) {
 	h := newHost(t)
 	in := h.put("The first note stays.", "The second note goes.")
 	m := &model{name: "slow/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
-		if call == 1 { // while the model thinks, somebody deletes
+		if call == 1 { // while the model thinks, another run deletes
 			ok, err := h.job().Delete(ctx, ref, in[1].ID)
 			require.True(t, ok)
 			require.NoError(t, err)

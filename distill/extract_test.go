@@ -238,7 +238,7 @@ func TestExtractive_LogarithmAscendsAndIsExactAtPowers(t *testing.T) {
 	}
 }
 
-// Whatever the tokenizer, the budget is kept, what is taken is verbatim, and a smaller
+// With any tokenizer the budget is kept, what is taken is verbatim, and a smaller
 // budget than the least succeeds with nothing.
 func TestD1_ExtractiveKeepsAnyBudget(t *testing.T) {
 	counters := map[string]func(string) int{

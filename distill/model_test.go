@@ -15,7 +15,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// Whatever passes, deletions, forgetting, expiry and purging do in whatever order: the
+// After passes, deletions, forgetting, expiry and purging in any order: the
 // index is what the live entries say that name an archive, each of them opens, no archive
 // is without its entry, and the head has moved once for each event.
 func TestD3_D5_AnyHistoryAgreesWithItsEntries(t *testing.T) {

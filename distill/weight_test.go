@@ -44,7 +44,7 @@ func TestDistill_SelectionByTagOrFunction(t *testing.T) {
 	require.Equal(t, 2, h.distill(r, distill.Options{Tag: "note"}).Sources)
 }
 
-// A run that was under way sees its sources whatever a pass did meanwhile.
+// A run that was under way sees its sources, also if a pass has retired them meanwhile.
 func TestDistill_LeavesOpenViewsAlone(t *testing.T) {
 	h := newHost(t)
 	h.put(notes(3)...)

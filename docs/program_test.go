@@ -27,7 +27,7 @@ import (
 //     runs at once. What stands as a comment behind fmt.Println is what has to be printed.
 //   - A block "diff" changes a file of the program, the one that its first line names.
 //   - A block "console" has commands behind "$ ", and below each what it prints; a line "..."
-//     stands for any lines, and "..." at the end of one for the rest of it. Where a line "FAIL" is
+//     matches any lines, and "..." at the end of one for the rest of it. Where a line "FAIL" is
 //     said to be printed, the command has to fail.
 //   - Commands of other blocks are only looked up, see commands_test.go.
 //
@@ -408,7 +408,7 @@ func lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// matches compares lines; "..." among the wanted ones stands for any number of them.
+// matches compares lines; "..." among the wanted ones matches any number of them.
 func matches(got, want []string) bool {
 	if len(want) == 0 {
 		return len(got) == 0

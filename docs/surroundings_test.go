@@ -53,7 +53,7 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// Store stands for the reader's own.
+// Store is in the place of the reader's own.
 type Store struct {
 	*inmem.Store
 	dir string

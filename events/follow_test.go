@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// E3: whatever page is asked for, a log returns just what a model has there.
+// E3: for any page a log returns just what a model has there.
 func TestE3_Read(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 7))
 	log, model := new(Log), modelLog(nil)

@@ -246,7 +246,7 @@ func TestProjectAllocations(t *testing.T) {
 	assert.Less(t, got, float64(len(agents)))
 }
 
-// The order is that of a stable sort by the bytes of the ID, whatever the IDs are.
+// The order is that of a stable sort by the bytes of the ID, for any IDs.
 func TestProjectOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 0))
 	for range 500 {

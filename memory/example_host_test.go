@@ -59,7 +59,7 @@ func ExampleRun_Replace() {
 	// superseded Lena lives in Graz.
 }
 
-// An inspector shows what a run saw, whatever has happened to memory since.
+// An inspector shows what a run saw, also if memory has changed since.
 func ExampleBank_AsOf() {
 	ctx := context.Background()
 	bank, _ := exampleBank()
@@ -179,7 +179,7 @@ func ExampleBank_Scrub() {
 	// Output: 1 the key is [REDACTED:billing-key]
 }
 
-// Somebody asks what is held about a customer.
+// A customer asks what is held about them.
 func ExampleBank_Export() {
 	ctx := context.Background()
 	bank, _ := exampleBank()

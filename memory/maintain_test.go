@@ -55,7 +55,7 @@ func TestTenantsAndRefsAreListed(t *testing.T) {
 	require.Empty(t, refs(t, h, "nobody"))
 }
 
-// What is dropped is gone with its history: whoever gets the name later begins anew, and
+// What is dropped is gone with its history: a tenant that gets the name later begins anew, and
 // no old token reads what is theirs.
 func TestM7_DropTenantLeavesNothing(t *testing.T) {
 	h := newHost(t, func(c *memory.Config) {

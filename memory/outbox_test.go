@@ -134,8 +134,8 @@ func TestE3_ARefusedRunHoldsUpNoOtherAndIsVisible(t *testing.T) {
 	require.Len(t, log.Events("acme", "bad"), 5)
 }
 
-// What a host appends to a run's log after a flush comes behind the run's writes, whatever
-// other runs have waiting.
+// What a host appends to a run's log after a flush comes behind the run's writes, also if
+// other runs have events waiting.
 func TestE3_FlushOrdersTheEventsOfARun(t *testing.T) {
 	refuse := false
 	log := new(events.Log)

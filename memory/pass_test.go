@@ -14,7 +14,7 @@ import (
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
-// A pass ends whatever becomes of it: its registry is closed, and what it announced is
+// A pass ends, also if it fails or panics: its registry is closed, and what it announced is
 // delivered.
 func TestPass(t *testing.T) {
 	boom := errors.New("boom")

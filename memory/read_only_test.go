@@ -106,7 +106,7 @@ func TestReadOnly(t *testing.T) {
 	require.Equal(t, before, after, "nothing has changed")
 	n, err := store.Waiting(ctx, "acme", 10)
 	require.NoError(t, err)
-	require.Equal(t, 1, n, "what waits is for whoever fills the store")
+	require.Equal(t, 1, n, "what waits is for the process that fills the store")
 
 	model, err := capability.Derive(capability.Inputs{Bank: bank})
 	require.NoError(t, err)

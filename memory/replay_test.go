@@ -147,7 +147,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				a.child, err = child.Token(ctx)
 				require.NoError(t, err)
 				require.NoError(t, child.End(ctx))
-			case 4: // somebody else
+			case 4: // another writer
 				e, err := job.Put(ctx, a.ref, draft("later"))
 				require.NoError(t, err)
 				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})

@@ -37,7 +37,7 @@ func TestM7_TokensOfOthersAreUnavailable(t *testing.T) {
 		require.ErrorIs(t, err, memory.ErrSnapshotUnavailable, "byte %d", i)
 	}
 
-	// A token that somebody has made without a version, which would name live memory.
+	// A token that was made by hand without a version, which would name live memory.
 	version, err := store.Version(ctx, "acme")
 	require.NoError(t, err)
 	const sumBytes = 8
@@ -280,7 +280,7 @@ func TestM6_ConcurrentWritersViewsForgetsAndPurges(t *testing.T) {
 				}
 				for _, e := range first {
 					if have[e.ID] && e.Subjects[0] != "drop" {
-						t.Error("a view has lost what nobody forgot")
+						t.Error("a view has lost what was not forgotten")
 						return
 					}
 				}

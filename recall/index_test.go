@@ -160,7 +160,7 @@ func TestMaxBytesHoldsForEmptyRefs(t *testing.T) {
 	require.Equal(t, r.count(), r.bytes)
 }
 
-// An index that is let go of while somebody asks it is not counted in place of the one that
+// An index that is let go of while a question reads it is not counted in place of the one that
 // was made for its ref meanwhile.
 func TestMaxBytesCountsOnlyWhatIsKept(t *testing.T) {
 	r := made(Config{MaxBytes: 10_000})

@@ -69,7 +69,7 @@ type hit struct {
 
 // best ranks the entries that have any term of the question, and returns the first of
 // them that keep lets through. It looks only at what the view shows, so that the same view
-// gives the same scores whatever else the index holds.
+// gives the same scores with anything else in the index.
 func (s *snapshot) best(q question, limit int, keep func(uint32) bool) []hit {
 	perWord := k1 * b / max(s.length/float64(max(s.n, 1)), 1)
 	scores := make([]float64, len(s.docs))

@@ -2,7 +2,7 @@ package recall
 
 import "math"
 
-// vector stands for what a text means: the direction of the model's vector, of which each
+// vector is what a text means: the direction of the model's vector, of which each
 // coordinate is rounded to a whole number from -127 to 127.
 type vector struct {
 	since  int64   // milliseconds: views that were opened earlier do not see it

@@ -120,7 +120,7 @@ func (r *Ranker) known(ref string) int {
 }
 
 // What is forgotten has no vector any more: in the store with the same mutation, in the
-// process with the next question or sweep; nor what nobody has shown since it was deleted.
+// process with the next question or sweep; nor what no question has shown since it was deleted.
 func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 	ctx := context.Background()
 	for name, touch := range map[string]func(*memory.Bank, *Ranker) error{

@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-// A marker has no shape: what is redacted once stays as it is, whatever stands around it.
+// A marker has no shape: what is redacted once stays as it is between any other texts.
 func TestNoShapeMatchesAMarker(t *testing.T) {
 	table, err := os.Open("shapes.txt")
 	require.NoError(t, err)

@@ -58,7 +58,7 @@ func TestTypesHoldNoContent(t *testing.T) {
 	}
 }
 
-// Whatever an error says its code is, the code that is told is one of a closed list.
+// For any code that an error says it has, the code that is told is one of a closed list.
 func TestCodesAreClosed(t *testing.T) {
 	var got telemetry.Result
 	h := &telemetry.Hooks{Tracer: tracer{same, func(r telemetry.Result) { got = r }}, Code: coded}

@@ -170,7 +170,7 @@ func TestS3_AnswersOutsideOfTheViewAreErrors(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, answer)
 
-	// Live memory has the second lookalike, which nobody forgot.
+	// Live memory has the second lookalike, which was not forgotten.
 	live := s.answers(m, func(ctx context.Context, q memory.Search) ([]memory.Hit, error) {
 		return s.bank.Search(ctx, s.tenant, "aged/", q)
 	})

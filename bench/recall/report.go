@@ -27,7 +27,7 @@ func (r *measured) print(w io.Writer, file string, memories []*dataset.Memory) {
 		}
 		half := "questions that are not held out"
 		if heldOut {
-			half = "questions that are held out: nobody looks at them to improve a ranker"
+			half = "questions that are held out: they are not looked at to improve a ranker"
 		}
 		fmt.Fprintf(w, "\n%s (%%)\n\n", half)
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -131,7 +131,7 @@ func (w *world) run(ctx context.Context, r *rand.Rand, tenant int) error {
 }
 
 // put writes an entry, timed as op, one in four of which has a secret before it is redacted, one in
-// eight expires, and one in ten is about somebody.
+// eight expires, and one in ten is about a person.
 func (w *world) put(ctx context.Context, op string, r *rand.Rand, run *memory.Run, name string, b *book) error {
 	d := memory.Draft{Content: text(r, name), Tags: []string{"note", words[r.IntN(len(words))]}, NodeID: "answer"}
 	if r.IntN(4) == 0 {
@@ -210,7 +210,7 @@ func (w *world) promise(ctx context.Context, r *rand.Rand, tenant int) error {
 	return err
 }
 
-// forget forgets somebody.
+// forget forgets a person.
 func (w *world) forget(ctx context.Context, r *rand.Rand, tenant int) error {
 	b, subject := &w.books[tenant], fmt.Sprint("person-", r.IntN(5))
 	b.mu.Lock()

@@ -64,7 +64,7 @@ func TestSimulate(t *testing.T) {
 	})
 }
 
-// The comparison notices an entry that is missing, one that nobody wrote, and one that is
+// The comparison notices an entry that is missing, one that was not written, and one that is
 // about another tenant.
 func TestVerify(t *testing.T) {
 	eachStore(t, func(t *testing.T, s settings, srv server) {

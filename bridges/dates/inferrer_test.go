@@ -142,7 +142,7 @@ func TestWhatIsRead(t *testing.T) {
 	}
 }
 
-// Tags come first, and a text is read only where somebody has said that it holds an intention.
+// Tags come first, and a text is read only where the host has said that it holds an intention.
 func TestTagsComeFirst(t *testing.T) {
 	said := time.Date(2026, 4, 15, 15, 16, 41, 0, time.UTC)
 	arms, why := read(t, "UTC", "Call Sam tomorrow.", said, "intent", "due:2026-06-30T09:00Z")
@@ -168,7 +168,7 @@ func TestRelativeTimesOfDerivedEntries(t *testing.T) {
 	}
 }
 
-// Whatever the text and the clocks: no panic, and no instant but after the entry.
+// With any text and any clocks: no panic, and no instant but after the entry.
 func FuzzInferrer(f *testing.F) {
 	for _, s := range []string{"Call Sam next Monday at 9 am", "at 25:00", "in 999 weeks", "on 29 February", "2026-05-12T14:30+02:00 call", "the 31st", "half past two in the morning"} {
 		f.Add("Call Sam "+s, int64(1_776_266_201_000))

@@ -128,7 +128,7 @@ func TestNoEntryEndsItsMarks(t *testing.T) {
 	}
 }
 
-// S5: whatever the budget, what is put before the model is within it, and an entry is whole or absent.
+// S5: what is put before the model is within any budget, and an entry is whole or absent.
 func TestS5_ARecallKeepsToItsBudget(t *testing.T) {
 	h := newHost(t, inmem.New())
 	var all []string
@@ -222,7 +222,7 @@ func TestTheHostSaysWhatIsRemembered(t *testing.T) {
 	assert.Empty(t, h.Texts("acme"))
 }
 
-// Whatever is wrong with a call is told to the model, which goes on, and nothing is changed.
+// What is wrong with a call is told to the model, which goes on, and nothing is changed.
 func TestBadInputIsToldToTheModelAndChangesNothing(t *testing.T) {
 	h := newHost(t, inmem.New())
 	h.configure(eino.Config{Ref: ref, RecallTokens: 1000})

@@ -134,7 +134,7 @@ func TestR5_AnAnswerIsDerivedText(t *testing.T) {
 	assert.NotContains(t, h.Texts("acme")[0], "<REDACTED")
 }
 
-// M4 and M10: an answer lives no longer than what it was made from, is about whatever that is about, and is
+// M4 and M10: an answer lives no longer than what it was made from, is about the same subjects, and is
 // not remembered if one of those has ended while the model was thinking.
 func TestM10_AnAnswerGoesWithItsSources(t *testing.T) {
 	meanwhile := func(end func(h *host, id string)) (*host, *scripted) {

@@ -428,7 +428,7 @@ func TestClosedServerReachesNothing(t *testing.T) {
 	}
 }
 
-// The URI of an entry finds it, whatever its ref is made of.
+// The URI of an entry finds it with any bytes in its ref.
 func TestURIOfAnyRef(t *testing.T) {
 	for _, ref := range []string{"mem://acme/notes", "a+b", "a@b:c=1&d", "a%2Fb", "é ü", "{x}?y#z"} {
 		cfg := newHost(t, inmem.New()).config(t, "acme")

@@ -117,7 +117,7 @@ func (s *Server) addTools() {
 	if s.cfg.AllowForget {
 		addTool(s, &sdk.Tool{
 			Name: "memory_forget", Annotations: hints("Forget a subject", false, true, true),
-			Description: "Erases for good every entry about a subject, and whatever was made of one, in every memory of the tenant: also in those that these tools do not show.",
+			Description: "Erases for good every entry about a subject, and all that was made of one, in every memory of the tenant: also in those that these tools do not show.",
 		}, s.forget)
 	}
 }

@@ -114,7 +114,7 @@ func TestARefusalHasACodeAndItsTokens(t *testing.T) {
 	}
 }
 
-// Whatever a service says that a call took, no count and no cost is below nothing.
+// No count and no cost is below zero, also if a service says so.
 func TestHostileCounts(t *testing.T) {
 	for _, n := range []string{"-5", "1000000", "9223372036854775807", "-9223372036854775808"} {
 		s := serve(t, func(models.Task, string) string {

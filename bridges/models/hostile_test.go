@@ -171,7 +171,7 @@ func TestGoodAnswersAreUsed(t *testing.T) {
 
 var long = strings.Repeat("again and ", 1<<20) // ten megabytes
 
-// hostileAnswers are what a bad, misled or broken model may say whatever it is asked.
+// hostileAnswers are what a bad, misled or broken model may say to any question.
 var hostileAnswers = map[string]string{
 	"empty": "", "null": "null", "array": "[]", "number": "1e999", "prose": "Sure! Here is the JSON you asked for.",
 	"malformed": `{"same":true,"text":"`, "wrong schema": `{"answer":42}`, "no fields": `{}`,
@@ -232,8 +232,8 @@ var hostileSummaries = map[string]string{
 	"instructions":     items(object{"notes": []int{1}, "text": attack}),
 }
 
-// TestHostileAnswersChangeNothing puts every answer to every engine over both APIs. Whatever the model
-// says, the entries of both tenants stay as they are, nothing is armed, no secret is stored or shown, a
+// TestHostileAnswersChangeNothing puts every answer to every engine over both APIs. With each
+// answer the entries of both tenants stay as they are, nothing is armed, no secret is stored or shown, a
 // summary keeps to its budget, and a pass ends without an error unless the service is at fault.
 func TestHostileAnswersChangeNothing(t *testing.T) {
 	for _, api := range []string{"anthropic", "openai"} {

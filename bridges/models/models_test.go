@@ -164,7 +164,7 @@ func TestTheHostIsToldWhatACallCosts(t *testing.T) {
 
 var keyed = regexp.MustCompile(`(?m)^<note-([0-9a-f]{32}) n=\d+>$`)
 
-// TestNoTextEndsItsMarks: whatever a text says, also if it copies the marks of an earlier prompt, the
+// TestNoTextEndsItsMarks: with any text, also one that copies the marks of an earlier prompt, the
 // lines that begin and end notes are as many as there are notes; and equal entries give equal bytes.
 func TestNoTextEndsItsMarks(t *testing.T) {
 	s := &scripted{steps: []func() (string, error){ok}}

@@ -23,7 +23,7 @@ import (
 	"github.com/openwop/agentmemory/telemetry"
 )
 
-// everything performs each operation, whatever fails, and returns ids and tokens that it was given.
+// everything performs each operation, also after one has failed, and returns ids and tokens that it was given.
 func (w *world) everything() (given []string) {
 	b := w.bank
 	run, err := b.Start(ctx, memory.RunConfig{ID: "canary-run", Tenant: tenant, Redactor: w.vault()})

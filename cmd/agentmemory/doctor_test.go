@@ -123,7 +123,7 @@ func TestCertifyTouchesNothing(t *testing.T) {
 	})
 }
 
-// stopping is a terminal before which somebody loses patience.
+// stopping is a terminal before which a person loses patience.
 type stopping struct {
 	bytes.Buffer
 	stop func()

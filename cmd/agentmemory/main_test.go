@@ -86,7 +86,7 @@ type result struct {
 	out, err string
 }
 
-// call runs the program in this process. Somebody sits before it if there is an answer.
+// call runs the program in this process. A person sits before it if there is an answer.
 func call(t *testing.T, answer string, at []string, args ...string) result {
 	var out, said bytes.Buffer
 	p := &program{in: strings.NewReader(answer), out: &out, err: &said, asks: answer != "", rewrites: answer != "",
@@ -170,7 +170,7 @@ func normal(d imported) imported {
 	return d
 }
 
-// CTI-1: whoever names a tenant sees nothing of another one, by any command.
+// CTI-1: a caller who names a tenant sees nothing of another one, by any command.
 func TestCTI1_TenantOfTheFlagOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, at []string) {
 		succeed(t, with(at, "-tenant", "acme"), "import", file(t, tea, train))

@@ -134,7 +134,7 @@ func agree(t *testing.T, typ events.Type, raw []byte) bool {
 	return true
 }
 
-// E2: the schema and the code that stands for it on the way to a sink agree.
+// E2: the schema and the code that does its work on the way to a sink agree.
 func TestE2_SchemaAgreesWithCode(t *testing.T) {
 	docs := 10_000
 	if testing.Short() {

@@ -173,7 +173,7 @@ func killedHost(t *testing.T, o options) {
 		require.Equal(t, 200, status)
 		require.Equal(t, "completed", run["status"])
 	}
-	// Whatever was begun has come to an end: the store is read as the host would.
+	// All that was begun has ended: the store is read as the host would.
 	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, p.cmd.Wait())
 	s := reopen(t, o)

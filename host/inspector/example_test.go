@@ -14,7 +14,7 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-// A host mounts the page below a path of its own. Here somebody asks for the refs of a tenant.
+// A host mounts the page below a path of its own. Here a person asks for the refs of a tenant.
 func ExampleHandler() {
 	bank, err := memory.New(inmem.New(), memory.Config{})
 	if err != nil {

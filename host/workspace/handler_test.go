@@ -101,7 +101,7 @@ func TestHandler_CreateReadListDelete(t *testing.T) {
 	assert.Equal(t, 404, do(h, "a", "DELETE", file, "").Code)
 }
 
-// WCT-1: whatever another tenant asks of a file looks like a file that is not there.
+// WCT-1: to every request of another tenant a file looks like one that is not there.
 func TestM1_HandlerShowsNothingOfAnotherTenant(t *testing.T) {
 	h := newHost(t).handler(newWorkspace(t, workspace.Config{}))
 	require.Equal(t, 200, do(h, "a", "PUT", root+"/mine.md", `{"content":"ours"}`).Code)

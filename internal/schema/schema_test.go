@@ -10,7 +10,7 @@ import (
 	"github.com/openwop/agentmemory/internal/jsonguard"
 )
 
-// A schema that refers to anything outside is not compiled, whatever the scheme.
+// A schema that refers to anything outside is not compiled, by any scheme.
 func TestNothingIsLoaded(t *testing.T) {
 	for _, ref := range []string{"file:///etc/hostname", "http://127.0.0.1/x.json", "embedded:///schemas/other.json"} {
 		_, err := compile(fstest.MapFS{"schemas/a.json": {Data: []byte(`{"$ref": "` + ref + `"}`)}})

@@ -70,7 +70,7 @@ func TestM6_ViewsDoNotMove(t *testing.T) {
 	})
 }
 
-// With everything going on at once, each acknowledged write that nobody took back
+// With everything going on at once, each acknowledged write that was not taken back
 // is there in the end, and reads return what was written or a plain refusal.
 func TestNothingIsLost(t *testing.T) {
 	st := New()

@@ -24,8 +24,8 @@ func inUse() int {
 	return int(m.HeapAlloc)
 }
 
-// After an erasure nothing in the store refers to the text any more, whatever the
-// entry's state was, and the views that showed it know.
+// After an erasure nothing in the store refers to the text of an entry any more,
+// in any state, and the views that showed it know.
 func TestM10_EraseDropsTheText(t *testing.T) {
 	for _, heir := range []string{"heir", "successor"} { // before and behind m
 		t.Run(heir, func(t *testing.T) { eraseDropsTheText(t, heir) })

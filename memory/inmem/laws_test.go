@@ -129,7 +129,7 @@ func firstOf(errs ...error) error {
 	return nil
 }
 
-// Whatever order entries come in, lists are newest first with ties by id bytes,
+// In any order that entries come in, lists are newest first with ties by id bytes,
 // and pages of any size join to the whole.
 func TestM5_OrderTies(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
@@ -347,7 +347,7 @@ func TestM8_IDsAreNotReused(t *testing.T) {
 }
 
 // What was restored is in the versions before it was retired and since it came
-// back, whatever happened to its neighbours.
+// back, also if its neighbours have changed.
 func TestM7_RestoredEntries(t *testing.T) {
 	st := New()
 	var vs []driver.Version

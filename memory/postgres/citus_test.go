@@ -104,7 +104,7 @@ func checkOnCitus(t *testing.T, opts Options, pool func() *pgxpool.Pool) {
 	adaptertest.Run(t, kitConfig(&lender{t: t, root: citus(t).Config().User, opts: opts, make: pool}))
 }
 
-// What somebody does first: entries come back, and the rows are on the workers.
+// What a host does first: entries come back, and the rows are on the workers.
 func TestCitus_Open(t *testing.T) {
 	ctx, pool := t.Context(), connect(t, citusDatabase(t))
 	t.Cleanup(pool.Close)
@@ -123,7 +123,7 @@ func TestCitus_Open(t *testing.T) {
 	require.Equal(t, []string{"a"}, list(t, again.Memory(), home))
 }
 
-// Events and revisions are numbered by the coordinator's sequences, whatever node their rows
+// Events and revisions are numbered by the coordinator's sequences, wherever their rows
 // are on: the numbers that a node would draw itself begin at 2^48, and are of no order.
 func TestCitus_NumbersAreTheCoordinators(t *testing.T) {
 	ctx, pool := t.Context(), connect(t, citusDatabase(t))
@@ -169,7 +169,7 @@ func secureOnCitus(t *testing.T) *pgxpool.Pool {
 }
 
 // A database that was there before its cluster is spread when it is opened anew. Who had it open
-// writes nothing from then on, and nobody opens it on a worker.
+// writes nothing from then on, and no process opens it on a worker.
 func TestCitus_OpenWithRows(t *testing.T) {
 	ctx := t.Context()
 	coordinator, worker, join := looseDatabases(t)

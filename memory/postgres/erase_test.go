@@ -47,7 +47,7 @@ func inTables(t *testing.T, pool *pgxpool.Pool) string {
 
 // What was forgotten is in no table after Forget alone, with documents made of it, host
 // text about it and events of it that wait; and in no file of the database after VACUUM
-// FULL: not in tables, their indexes or statistics. What is somebody else's stays.
+// FULL: not in tables, their indexes or statistics. What is another tenant's stays.
 func TestM10_ErasureReachesEverything(t *testing.T) {
 	ctx := t.Context()
 	pool := connect(t, emptyDatabase(t, ctx))

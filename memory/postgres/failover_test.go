@@ -56,7 +56,7 @@ func until(t *testing.T, db *DB, sql string) {
 }
 
 // A change that waits for a synchronous standby and is given up was made here, and will be
-// gone after a failover: nobody knows, and the store says so, though the server says that
+// gone after a failover: that is not known, and the store says so, though the server says that
 // all is well.
 func TestErrOutcomeUnknown_SynchronousStandby(t *testing.T) {
 	own := ownCluster(t)

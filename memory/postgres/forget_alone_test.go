@@ -136,7 +136,7 @@ func inFiles(t *testing.T, pool *pgxpool.Pool, texts []string) map[string]int {
 }
 
 // After Forget alone no byte of what was told about a subject is in a table, or reaches
-// the sink, whatever was made of it and wherever a pass had ended; and none is in a file of
+// the sink, nor of what was made of it, wherever a pass had ended; and none is in a file of
 // the server after what the README has an operator do. What was told about another one
 // stays.
 func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {

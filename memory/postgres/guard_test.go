@@ -187,7 +187,7 @@ func endOldClaims(t *testing.T, one *DB) {
 	require.Empty(t, take(t, one), "it is the other's now")
 }
 
-// While somebody holds a snapshot, as a dump does, the thousandth put of a tenant reads no
+// While another session holds a snapshot, as a dump does, the thousandth put of a tenant reads no
 // more than the first: nothing is written anew that all of them would have to pass.
 func TestPut_UnderASnapshot(t *testing.T) {
 	connection, ctx := emptyDatabase(t, t.Context()), t.Context()

@@ -18,10 +18,10 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// cutter loses the answer to a message: the server has worked it off, and nobody hears.
+// cutter loses the answer to a message: the server has worked it off, and the client does not hear.
 type cutter struct {
 	in   atomic.Int64
-	hang atomic.Int64 // the message that the server never gets, and nobody hears of
+	hang atomic.Int64 // the message that the server never gets
 	hung atomic.Pointer[cutConn]
 }
 

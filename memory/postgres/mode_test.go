@@ -111,7 +111,7 @@ func TestOpen_Pooler(t *testing.T) {
 	}
 }
 
-// Through a pooler no request to cancel is ever sent, whatever contexts end, and calls end
+// Through a pooler no request to cancel is ever sent when contexts end, and calls end
 // by the server's timeout.
 func TestPooler_NoCancelRequests(t *testing.T) {
 	if pooled() {

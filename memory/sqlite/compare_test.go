@@ -349,7 +349,7 @@ func gather[T any](seq func(func(T, error) bool)) (all []T, err error) {
 	return all, err
 }
 
-// Whatever is done to both, SQLite answers as the store in memory does.
+// After each operation on both, SQLite answers as the store in memory does.
 func TestCompare(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {

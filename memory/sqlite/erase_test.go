@@ -155,7 +155,7 @@ func TestM10_ErasureOfTheKilled(t *testing.T) {
 	require.NoError(t, st.Put(t.Context(), home, entry("c", "other")))
 	require.Zero(t, onDisk(t, path, "the-erased-sentence"))
 	require.NoError(t, st.Put(t.Context(), home, entry("d", "other")))
-	require.Zero(t, told(), "once it is done nobody does it again")
+	require.Zero(t, told(), "once it is done it is not done again")
 }
 
 // A view does not move when a transaction commits that was under way while it was

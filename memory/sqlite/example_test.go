@@ -11,7 +11,7 @@ import (
 	"github.com/openwop/agentmemory/redact"
 )
 
-// What a job wrote is there for whoever opens the file next.
+// What a job wrote is there for the next process that opens the file.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")

@@ -51,7 +51,7 @@ func TestOpen_Links(t *testing.T) {
 	open(t, path)
 }
 
-// A symbolic link that leads nowhere makes no file, which nobody would have protected.
+// A symbolic link that leads nowhere makes no file, which would not be protected.
 func TestOpen_DanglingLink(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(dir, "target.db"), filepath.Join(dir, "link.db")))
@@ -80,7 +80,7 @@ func copied(t *testing.T, from, to string) {
 	require.NoError(t, os.WriteFile(to, data, 0o600))
 }
 
-// A log is taken after every number of commits, whatever of it was moved into the file.
+// A log is taken after every number of commits, with any part of it moved into the file.
 func TestM8_OwnLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	for i := range 12 {

@@ -89,7 +89,7 @@ func inStore(t *testing.T, st *sqlite.Store) string {
 }
 
 // After Forget alone no byte of what was told about a subject is in the file or its log,
-// or reaches the sink, whatever was made of it and wherever a pass of another process was
+// or reaches the sink, nor what was made of it, also if a pass of another process was
 // killed: in the middle of each of its commits. What was told about another one stays.
 func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	spilled := false

@@ -105,7 +105,7 @@ func TestOpen_NoPath(t *testing.T) {
 	}
 }
 
-// A path is a path, whatever a URI would make of it.
+// A path is a path, also if it reads as a URI.
 func TestOpen_AnyPath(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a b.db", "what?mode=ro&x=%41.db", "#1.db", "%2e.db", "日本.db", ":memory:"} {
@@ -118,7 +118,7 @@ func TestOpen_AnyPath(t *testing.T) {
 }
 
 // A file that was restored from a backup has the versions of before it, and refuses those
-// that were given out since, whatever is written then.
+// that were given out since, also after other writes.
 func TestM7_Restored(t *testing.T) {
 	db, path := fresh(t)
 	st := db.Memory()

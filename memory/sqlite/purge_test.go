@@ -81,7 +81,7 @@ func TestIntact_FormerLives(t *testing.T) {
 	}
 }
 
-// A purge leaves no copy of what it moved in any gap, whatever it took out: the pages beside
+// A purge leaves no copy of what it moved in any gap: the pages beside
 // it that it sweeps, in the transaction that takes out, are all that are to be swept.
 func TestM10_PurgeSweepsBesideWhatItTakesOut(t *testing.T) {
 	seeds := int64(3)

@@ -59,7 +59,7 @@ func TestM10_ErasureReachesWhatMoved(t *testing.T) {
 	}
 }
 
-// Nothing that is erased, overwritten or removed leaves a copy, whatever was done before,
+// Nothing that is erased, overwritten or removed leaves a copy after any history,
 // and no page is read for it but those that it is on: entries, content and host text of
 // many sizes come and go, and what goes is looked for in the file and its log at once.
 func TestM10_NoCopyIsMade(t *testing.T) {

@@ -21,7 +21,7 @@
 //   - ref: as above;
 //   - lang: its language as an ISO 639-1 code. It may be left out;
 //   - category: a name by which questions are counted together;
-//   - heldout: true if nobody looks at how it is answered while a ranker is worked on;
+//   - heldout: true if its answers are not looked at while a ranker is worked on;
 //   - evidence: the ids of all entries of its ref that it takes to answer, at least one;
 //   - text: the question.
 //

@@ -23,7 +23,7 @@ func (h *host) job(tenant string) *memory.Job {
 	return job
 }
 
-// Whatever else has the tags of a file is none: it is not shown, not overwritten and not deleted.
+// Any other entry that has the tags of a file is none: it is not shown, not overwritten and not deleted.
 func TestOtherEntriesAreLeftAlone(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")

@@ -44,7 +44,7 @@ type person struct {
 	problems []string
 }
 
-// look opens a tab of a size and a colour scheme, not signed in. Whatever the console says is an
+// look opens a tab of a size and a colour scheme, not signed in. What the console says is an
 // error of the test.
 func look(t *testing.T, url string, width int64, scheme string) *person {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox, chromedp.Flag("force-color-profile", "srgb"))
@@ -134,7 +134,7 @@ func (p *person) sees(selector string) string {
 	return eval[string](p, fmt.Sprintf("[...document.querySelectorAll(%q)].map(e => e.innerText).join('\\n')", selector))
 }
 
-// picture keeps what the person sees, for somebody to look at.
+// picture keeps what the person sees, for a person to look at.
 func (p *person) picture(name string) {
 	p.t.Helper()
 	dir := os.Getenv("AGENTMEMORY_SCREENSHOTS")

@@ -199,7 +199,7 @@ func (d *durable) Put(ctx context.Context, s driver.Scope, e driver.Entry) error
 	return err
 }
 
-// settled waits for the change that is under way, so that nobody acts on what is not
+// settled waits for the change that is under way, so that no call acts on what is not
 // written down.
 func (d *durable) settled() {
 	d.mu.Lock()

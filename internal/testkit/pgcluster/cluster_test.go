@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // until killed
 }
 
-// private starts a cluster of the test's own, whatever the environment says.
+// private starts a cluster of the test's own, also if the environment names one.
 func private(t *testing.T) *Cluster {
 	t.Setenv(EnvDSN, "")
 	c, err := ForTests(t.Context())
