@@ -58,7 +58,7 @@ func TestFollow(t *testing.T) {
 				emit(3)
 			}
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Millisecond) // between two reads
 		defer cancel()
 		next := int64(10)
 		var last error

@@ -3,6 +3,7 @@ package recall_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,10 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 			"recall: Config.Expander names no model, or has none"},
 		"a bound below zero": {open(recall.Config{MaxBytes: -1}), memory.ErrValidation,
 			"recall: Config.MaxBytes is below zero: 0 means the default"},
+		"a weight above one": {open(recall.Config{Weight: 1.5}), memory.ErrValidation,
+			"recall: Config.Weight is not between 0 and 1: 0 lets the ranker set it"},
+		"a weight that is no number": {open(recall.Config{Weight: math.NaN()}), memory.ErrValidation,
+			"recall: Config.Weight is not between 0 and 1: 0 lets the ranker set it"},
 		"meaning without a model": {ask(recall.Config{}, memory.Search{Rank: "semantic"}), memory.ErrNotProvided,
 			`memory: not provided: Search.Rank is "semantic", and Config.Ranker has no model: make it with an Embedder`},
 		"a model that fails": {ask(recall.Config{Embedder: failing, Redactor: noSecrets}, memory.Search{}), memory.ErrInternal,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -24,6 +25,7 @@ import (
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
@@ -524,6 +526,37 @@ func TestUsage_IsBounded(t *testing.T) {
 	assert.LessOrEqual(t, len(x.usages.rings), mostRings)
 }
 
+// I3: a commitment says what it waits for, how far it has fired and when it ended. One that this process
+// cannot read is shown by its id, and more than an answer holds are not shown.
+func TestI3_CommitmentsAreListedInEachStateOfTheirs(t *testing.T) {
+	x := inspect(t)
+	at := time.UnixMilli(1_700_000_000_000)
+	x.Handler.Commitments = func(context.Context, string) iter.Seq2[commitment.Commitment, error] {
+		return func(yield func(commitment.Commitment, error) bool) {
+			_ = yield(commitment.Commitment{ID: "newer"}, commitment.ErrNewerFormat) &&
+				yield(commitment.Commitment{ID: "fact", Arm: commitment.Arm{Predicate: "ticket.closed"}}, nil) &&
+				yield(commitment.Commitment{ID: "daily", Arm: commitment.Arm{Every: 24 * time.Hour}, Due: at, Mark: at, Fired: 3}, nil) &&
+				yield(commitment.Commitment{ID: "cron", Arm: commitment.Arm{Spec: "0 9 * * 1"}, EndedAt: at}, nil)
+			for i := 4; i <= 1000 && yield(commitment.Commitment{ID: fmt.Sprint(i)}, nil); i++ {
+			}
+		}
+	}
+	list := x.get("commitments")
+	shown := func(i int, name string) any { return field[map[string]any](t, list, "commitments", i)[name] }
+	assert.Equal(t, []any{"newer", true}, []any{shown(0, "id"), shown(0, "unreadable")})
+	assert.Equal(t, []any{"when ticket.closed", "predicate"}, []any{shown(1, "arm"), shown(1, "condition")})
+	assert.Equal(t, []any{"every 24h0m0s", 3.0, 1.7e12, 1.7e12}, []any{shown(2, "arm"), shown(2, "fired"), shown(2, "due"), shown(2, "firedUpTo")})
+	assert.Equal(t, []any{"0 9 * * 1", 1.7e12}, []any{shown(3, "arm"), shown(3, "endedAt")})
+	assert.Len(t, list["commitments"], 1000)
+	assert.Equal(t, true, list["more"])
+	x.Handler.Commitments = func(context.Context, string) iter.Seq2[commitment.Commitment, error] {
+		return func(yield func(commitment.Commitment, error) bool) {
+			yield(commitment.Commitment{}, errors.New("the disk is gone"))
+		}
+	}
+	assert.Equal(t, 500, x.do("GET", "token-a", address("commitments")).Code)
+}
+
 // What is about a subject is what forgetting it erases, in every ref and with all that was made of it; and
 // nothing of it is quoted that has expired.
 func TestM10_ASubjectIsWhatForgettingItErases(t *testing.T) {
@@ -537,15 +570,24 @@ func TestM10_ASubjectIsWhatForgettingItErases(t *testing.T) {
 		require.NoError(t, err)
 		_, err = job.Put(t.Context(), "mem://two", memory.Draft{Content: "of another", Subjects: []string{"bob"}})
 		require.NoError(t, err)
+		ended, err := job.Put(t.Context(), "mem://three", memory.Draft{Content: "ended", Subjects: []string{"ann"}})
+		require.NoError(t, err)
+		_, err = job.Rewrite(t.Context(), "mem://three", memory.Rewrite{Retire: []memory.Retire{{ID: ended.ID, State: memory.Deleted}}})
+		require.NoError(t, err)
+		_, err = job.Rewrite(t.Context(), "mem://one", memory.Rewrite{Documents: func([]memory.Entry) []driver.DocumentSwap {
+			return []driver.DocumentSwap{{Document: driver.Document{Scope: driver.Scope{Tenant: "a", Ref: "mem://one"}, Class: driver.Content, Kind: "vector", Key: "k", Value: []byte("v"), Of: []string{own.ID}}}}
+		}})
+		require.NoError(t, err)
 	})
 	x.clock.Add(2000)
 	about := x.get("subject", "subject", "ann")
-	texts := map[string]string{}
+	var texts []string
 	for _, e := range about["entries"].([]any) {
 		e := e.(map[string]any)
-		texts[e["content"].(string)] = e["ref"].(string) + " " + e["state"].(string)
+		texts = append(texts, fmt.Sprintf("%s %s: %s", e["ref"], e["state"], e["content"]))
 	}
-	assert.Equal(t, map[string]string{"Ann's own": "mem://one live", "made of it": "mem://one live", "": "mem://two live, expired"}, texts)
+	assert.ElementsMatch(t, []string{"mem://one live: Ann's own", "mem://one live: made of it", "mem://two live, expired: ", "mem://three deleted: "}, texts)
+	assert.Equal(t, map[string]any{"vector": 1.0}, about["documents"])
 	assert.Empty(t, x.get("subject", "subject", "nobody")["entries"])
 	var other map[string]any
 	require.NoError(t, json.Unmarshal(x.do("GET", "token-b", address("subject", "subject", "ann")).Body.Bytes(), &other))

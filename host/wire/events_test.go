@@ -15,6 +15,7 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/host/wire"
+	"github.com/openwop/agentmemory/memory"
 )
 
 // E3: a stream has every event of the run in its order, from the one asked for to the terminal one,
@@ -48,6 +49,38 @@ func TestE3_StreamEndsWithTheTerminalEvent(t *testing.T) {
 		assert.Equal(t, want, got)
 		assert.True(t, w.Flushed)
 		assert.Equal(t, "text/event-stream", w.Header().Get("Content-Type"))
+	}
+}
+
+// E3: a client that was interrupted goes on behind the last event that it has, and one that asks for
+// batches gets the same events.
+func TestE3_StreamsGoOnAndComeInBatches(t *testing.T) {
+	for _, c := range []struct{ query, last, status, want string }{
+		{"", "0", "failed", "id: 1\nevent: memory.written\nid: 2\nevent: run.failed\n"},
+		{"?fromSeq=2", "0", "failed", "id: 1\nevent: memory.written\nid: 2\nevent: run.failed\n"},
+		{"?bufferMs=100", "1", "failed", "id: 2\nevent: batch\n"},
+		{"", "2", "failed", ""}, // it does not wait for what will not come
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "/"+c.query, nil)
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Last-Event-ID", c.last)
+		require.NoError(t, wire.Encoder{Version: wire.V1}.Events(w, r, logged(t), "acme", "ended", c.status))
+		var got strings.Builder
+		for line := range strings.Lines(w.Body.String()) {
+			data, isData := strings.CutPrefix(line, "data: ")
+			if !isData && line != "\n" {
+				got.WriteString(line)
+			}
+			assert.Equal(t, isData && c.query == "?bufferMs=100", strings.HasPrefix(data, "["), line)
+		}
+		assert.Equal(t, c.want, got.String(), "%+v", c)
+	}
+	for query, last := range map[string]string{"": "x", "?bufferMs=x": "0"} {
+		r := httptest.NewRequest("GET", "/"+query, nil)
+		r.Header.Set("Accept", "text/event-stream")
+		r.Header.Set("Last-Event-ID", last)
+		err := wire.Encoder{Version: wire.V1}.Events(httptest.NewRecorder(), r, logged(t), "acme", "ended", "failed")
+		assert.Equal(t, memory.CodeValidation, memory.CodeOf(err), "%q %q", query, last)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 func TestStem(t *testing.T) {
 	for _, forms := range []string{
 		"lease leases leased leasing", "plan plans planned planning", "run runs running", "city cities", "box boxes", "call calls called calling",
-		"prefer prefers preferred preferring", "deploy deploys deployed deploying deployment", "hope hopes hoped hoping", "quick quickly",
+		"prefer prefers preferred preferring", "deploy deploys deployed deploying deployment", "hope hopes hoped hoping", "quick quickly", "style styled styling",
 		"organize organise organization organisation organized", "happy happily", "dress dresses", "pass passes passed passing", "dance dances dancing danced",
 	} {
 		words := strings.Fields(forms)
@@ -30,6 +30,7 @@ func TestTerms(t *testing.T) {
 		"getUserById -V ~/keys/.env": "getuserbyid get user by id -v v ~/keys/.env key env",
 		"see v1.2 at 22:00, 10,000€": "see v1.2 v 1 2 at 22:00 22 00 10,000€ 10 000 10000",
 		"明日 a":                       "明日 明 日 a",
+		"x != cafe\u0301":            "x != caf", // with the accent apart
 	} {
 		require.Equal(t, want, strings.Join(Terms(in), " "), in)
 	}
