@@ -16,10 +16,10 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 		return 0, err
 	}
 	t, n, err := st.at(tenant, v)
-	if t == nil {
-		return 0, err
+	if err == nil {
+		err = t.advance(n)
 	}
-	if err := t.advance(n); err != nil {
+	if err != nil {
 		return 0, err
 	}
 	removed := 0
@@ -39,6 +39,7 @@ func (t *tenant) advance(v uint64) error {
 	if err := t.available(v); err != nil {
 		return err
 	}
+	t.journals = slices.Delete(t.journals, 0, int(v-t.horizon))
 	t.horizon = v
 	return nil
 }
@@ -64,8 +65,7 @@ func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 		sc.purge(sc.recs[l.ID])
 	}
 	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
-	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
-	if len(sc.recs)+len(sc.erased)+len(sc.journal) == 0 {
+	if len(sc.recs)+len(sc.erased) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(purgeable)

@@ -15,9 +15,6 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 		return driver.Entry{}, err
 	}
 	t := st.tenant(s.Tenant)
-	if t == nil {
-		return driver.Entry{}, driver.ErrNotFound
-	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if r := t.find(s.Ref, id); r != nil && r.liveAt(at) {
@@ -37,9 +34,6 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 		if t, n, err = st.at(s.Tenant, q.Version); err != nil {
 			return nil, err
 		}
-	}
-	if t == nil {
-		return nil, nil
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
