@@ -80,21 +80,13 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	if err := ctx.Err(); err != nil {
 		return driver.ChangeSet{}, err
 	}
-	_, low, err := st.at(s.Tenant, from)
-	if err != nil {
-		return driver.ChangeSet{}, err
-	}
-	t, high, err := st.at(s.Tenant, to)
-	if err != nil {
-		return driver.ChangeSet{}, err
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if err := cmp.Or(t.available(low), t.available(high)); err != nil {
-		return driver.ChangeSet{}, err
-	}
+	low, err := t.number(from)
+	high, otherErr := t.number(to)
 	var touched driver.ChangeSet
-	if low < high {
+	if err = cmp.Or(err, otherErr); err == nil && low < high {
 		err = touched.Read(t.journals[low-t.horizon:high-t.horizon], s.Ref)
 	}
 	return touched, err
@@ -113,15 +105,10 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	t, n, err := st.at(s.Tenant, v)
-	if err != nil {
-		return false, err
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if err := t.available(n); err != nil {
-		return false, err
-	}
+	n, err := t.number(v)
 	sc := t.scopes[s.Ref]
-	return sc == nil || !sc.erased.contain(n), nil
+	return err == nil && (sc == nil || !sc.erased.contain(n)), err
 }

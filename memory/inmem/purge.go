@@ -15,10 +15,8 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	t, n, err := st.at(tenant, v)
-	if err == nil {
-		err = t.advance(n)
-	}
+	t := st.tenant(tenant)
+	n, err := t.advance(v)
 	if err != nil {
 		return 0, err
 	}
@@ -32,16 +30,16 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	return removed, nil
 }
 
-// advance moves the horizon to v.
-func (t *tenant) advance(v uint64) error {
+// advance moves the horizon to v, and returns its number.
+func (t *tenant) advance(v driver.Version) (uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.available(v); err != nil {
-		return err
+	n, err := t.number(v)
+	if err == nil {
+		t.journals = slices.Delete(t.journals, 0, int(n-t.horizon))
+		t.horizon = n
 	}
-	t.journals = slices.Delete(t.journals, 0, int(v-t.horizon))
-	t.horizon = v
-	return nil
+	return n, err
 }
 
 // purge removes what it can of one scope, and the scope if nothing is left.

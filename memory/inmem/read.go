@@ -28,19 +28,15 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, n := st.tenant(s.Tenant), uint64(0)
-	if q.Version != "" {
-		var err error
-		if t, n, err = st.at(s.Tenant, q.Version); err != nil {
-			return nil, err
-		}
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if q.Version == "" {
-		n = t.version
-	} else if err := t.available(n); err != nil {
-		return nil, err
+	n := t.version
+	if q.Version != "" {
+		var err error
+		if n, err = t.number(q.Version); err != nil {
+			return nil, err
+		}
 	}
 	sc := t.scopes[s.Ref]
 	switch {

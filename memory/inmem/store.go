@@ -109,22 +109,13 @@ func (st *Store) makeTenant(name string) *tenant {
 	return t
 }
 
-// at returns the tenant and the number of one of its versions. Whether the version can be read
-// still, [tenant.available] says under the lock.
-func (st *Store) at(name string, v driver.Version) (*tenant, uint64, error) {
+// number returns the number of a version that can be read.
+func (t *tenant) number(v driver.Version) (uint64, error) {
 	n, mark, err := v.Parse()
-	if err != nil || mark != driver.FirstMark(st.incarnation, name) {
-		return nil, 0, driver.ErrSnapshotUnavailable
+	if err != nil || mark != t.mark || n > t.version || n < t.horizon {
+		return 0, driver.ErrSnapshotUnavailable
 	}
-	return st.tenant(name), n, nil
-}
-
-// available reports whether the state that n names exists and can be read still.
-func (t *tenant) available(n uint64) error {
-	if n > t.version || n < t.horizon {
-		return driver.ErrSnapshotUnavailable
-	}
-	return nil
+	return n, nil
 }
 
 // find returns nil if the scope has no record of that id.
