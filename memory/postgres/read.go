@@ -31,7 +31,7 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 // no cluster takes that from one about all tenants.
 
 // The statements that read entries: live or at a version, of a list or of the ids $11, and of one
-// id, $4, of which the rest of the query is left to the caller: that takes half of the server's time.
+// id, $4, which is cheaper: the caller judges the rest of the query.
 // $10 is the version; what is live has died at none. They are steps into an index each, since
 // no optional part of a query changes them: bounds that it does not set are those of all
 // entries, and every array contains the empty one. The CASE and the OFFSET keep planners
