@@ -9,10 +9,7 @@ import (
 // lock is held while the body of the loop runs.
 func each[X, T any](ctx context.Context, list func() []X, show func(X) (x T, ok bool)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var found []X
-		if ctx.Err() == nil {
-			found = list()
-		}
+		found := list()
 		for i := 0; i < len(found) && ctx.Err() == nil; i++ {
 			if x, ok := show(found[i]); ok && !yield(x, nil) {
 				return
