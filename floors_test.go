@@ -69,7 +69,7 @@ var plan = []place{
 	// Stores know neither memory nor an engine.
 	{dir: "memory", floor: 2, ours: []string{"memory/driver", "events", "telemetry", "internal/identifier", "internal/hostcall", "internal/pages"}},
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
-	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered"}, driverAndEvents...)},
+	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered", "internal/pages"}, driverAndEvents...)},
 	{dir: "internal/sqlstore", floor: 2, ours: append([]string{"internal/pages"}, driverAndEvents...)},
 	{dir: "memory/sqlite", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
 	{dir: "memory/postgres", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},

@@ -22,8 +22,7 @@ func (st *Store) Put(ctx context.Context, s driver.Scope, e driver.Entry) error 
 		}
 		return nil
 	}
-	t.version++
-	t.scope(s.Ref).insert(&e, t.version)
+	t.commit(&driver.Plan{Insert: []driver.Placed{{Scope: s, Entry: e}}})
 	return nil
 }
 
@@ -34,17 +33,14 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 		return false, err
 	}
 	t := st.tenant(s.Tenant)
-	if t == nil {
-		return false, nil
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.find(s.Ref, id)
 	if r == nil || !r.liveAt(at) {
 		return false, nil
 	}
-	t.version++
-	r.scope.retire(r, driver.Deleted, nil, t.version)
+	end := driver.Retirement{Located: driver.Located{Scope: s, ID: id}, State: driver.Deleted}
+	t.commit(&driver.Plan{Retire: []driver.Retirement{end}})
 	return true, nil
 }
 
@@ -74,7 +70,6 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 	}
 	var done driver.Applied
 	if !m.Unversioned() {
-		t.version++
 		t.commit(&plan)
 		done.Version = t.mark.Version(t.version)
 	}
@@ -106,8 +101,10 @@ func (t *tenant) stored(m *driver.Mutation) driver.Stored {
 	return s
 }
 
-// commit does to entries what a plan says, as the latest version.
+// commit does to entries what a plan says, and makes a version of it.
 func (t *tenant) commit(plan *driver.Plan) {
+	t.version++
+	t.journals = append(t.journals, plan.Journal())
 	v := t.version
 	for i := range plan.Insert {
 		p := &plan.Insert[i]

@@ -139,33 +139,18 @@ func (sh *shelf) removeMadeOf(ref, id string) {
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds
 // and keys, each as it is when it is yielded. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
-	return func(yield func(driver.Document, error) bool) {
-		t := st.tenant(q.Tenant)
-		var found []name
-		if t != nil {
-			found = t.documents(&q)
+	names := func() []name { return st.tenant(q.Tenant).documents(&q) }
+	return each(ctx, names, func(n name) (driver.Document, bool) {
+		d := st.tenant(q.Tenant).document(n)
+		if d == nil || !q.Matches(d) {
+			return driver.Document{}, false
 		}
-		for i := 0; ; i++ {
-			if err := ctx.Err(); err != nil {
-				yield(driver.Document{}, err)
-				return
-			}
-			if i == len(found) {
-				return
-			}
-			d := t.document(found[i])
-			if d == nil || !q.Matches(d) {
-				continue
-			}
-			shown := *d
-			if q.Bare {
-				shown.Value = nil
-			}
-			if !yield(copied(shown), nil) {
-				return
-			}
+		shown := *d
+		if q.Bare {
+			shown.Value = nil
 		}
-	}
+		return copied(shown), true
+	})
 }
 
 // document returns nil if there is no document of that name any more.

@@ -81,21 +81,8 @@ func (t *eventTable) add(recs []events.Record, keep bool) error {
 // delivered, in commit order. Nothing is hidden: two relays on one store get the same
 // events. The body of the loop may use the store.
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
-	return func(yield func(events.Record, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(events.Record{}, err)
-			return
-		}
-		for _, e := range st.events.undelivered(runKey{tenant, runID}) {
-			if err := ctx.Err(); err != nil {
-				yield(events.Record{}, err)
-				return
-			}
-			if !yield(e.Clone(), nil) {
-				return
-			}
-		}
-	}
+	waiting := func() []*event { return st.events.undelivered(runKey{tenant, runID}) }
+	return each(ctx, waiting, func(e *event) (events.Record, bool) { return e.Clone(), true })
 }
 
 // undelivered returns the events of a run that wait, or of all if the key names none.

@@ -291,20 +291,21 @@ func TestM7_PurgeLetsGoOfWhatWasNoted(t *testing.T) {
 	before, err := st.Version(bg, "t")
 	require.NoError(t, err)
 	apply(t, st, driver.Mutation{Erase: located(home, "2")})
-	sc := st.tenant("t").scopes["r"]
-	require.Len(t, sc.journal, 6)
+	tenant := st.tenant("t")
+	sc := tenant.scopes["r"]
+	require.Len(t, tenant.journals, 6)
 	require.Equal(t, spans{{2, 5}, {3, 6}}, sc.erased)
 	_, err = st.Purge(bg, "t", before, ms(9))
 	require.NoError(t, err)
-	require.Len(t, sc.journal, 1, "the last erasure can still be asked for")
+	require.Len(t, tenant.journals, 1, "the last erasure can still be asked for")
 	require.Equal(t, spans{{3, 6}}, sc.erased, "the version before it is broken by it")
 	now, err := st.Version(bg, "t")
 	require.NoError(t, err)
 	_, err = st.Purge(bg, "t", now, ms(9))
 	require.NoError(t, err)
-	require.Empty(t, sc.journal)
+	require.Empty(t, tenant.journals)
 	require.Empty(t, sc.erased)
-	require.Same(t, sc, st.tenant("t").scopes["r"])
+	require.Same(t, sc, tenant.scopes["r"])
 }
 
 func bySpot(recs []driver.Record) []driver.Record {

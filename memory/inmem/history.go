@@ -13,10 +13,10 @@ import (
 // Lookup returns the records of those ids that the scope holds, in every state and in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	t := st.tenant(s.Tenant)
-	if err := ctx.Err(); err != nil || t == nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	var recs []driver.Record
@@ -31,29 +31,8 @@ func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]dr
 // History yields the records that q asks for, each as it is when it is yielded. The body
 // of the loop may use the store. The loop holds a pointer to each record that it may yield.
 func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
-	return func(yield func(driver.Record, error) bool) {
-		t := st.tenant(tenant)
-		var recs []*record
-		if t != nil {
-			recs = t.candidates(&q)
-		}
-		successors := make(map[string]bool, len(q.For))
-		for _, id := range q.For {
-			successors[id] = true
-		}
-		for i := 0; ; i++ {
-			if err := ctx.Err(); err != nil {
-				yield(driver.Record{}, err)
-				return
-			}
-			if i == len(recs) {
-				return
-			}
-			if rec, ok := t.describe(recs[i], &q, successors); ok && !yield(rec, nil) {
-				return
-			}
-		}
-	}
+	candidates := func() []*record { return st.tenant(tenant).candidates(&q) }
+	return each(ctx, candidates, func(r *record) (driver.Record, bool) { return r.scope.tenant.describe(r, &q) })
 }
 
 func (t *tenant) refs() []string {
@@ -88,42 +67,11 @@ func (t *tenant) candidates(q *driver.HistoryQuery) (recs []*record) {
 }
 
 // describe returns the record if it is still there and q asks for it.
-func (t *tenant) describe(r *record, q *driver.HistoryQuery, successors map[string]bool) (driver.Record, bool) {
+func (t *tenant) describe(r *record, q *driver.HistoryQuery) (driver.Record, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	rec := r.record()
-	ok := t.find(rec.Ref, rec.Entry.ID) == r && (q.Ref == "" || q.Ref == rec.Ref) && (len(successors) == 0 || successors[rec.For]) &&
-		(q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject))
-	return rec, ok
-}
-
-// change is what a mutation did to a record.
-type change struct {
-	version uint64
-	rec     *record
-	act     act
-}
-
-type act uint8
-
-const (
-	put act = iota
-	retired
-	restored
-	erased
-)
-
-func (sc *scope) logChange(v uint64, a act, r *record) {
-	sc.journal = append(sc.journal, change{v, r, a})
-}
-
-// since returns the changes after a version.
-func (sc *scope) since(v uint64) []change {
-	i := len(sc.journal)
-	for i > 0 && sc.journal[i-1].version > v {
-		i--
-	}
-	return sc.journal[i:]
+	return rec, t.find(rec.Ref, rec.Entry.ID) == r && q.Matches(&rec)
 }
 
 // Changes returns the ids of a scope that were touched by the mutations after the
@@ -132,30 +80,16 @@ func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Ve
 	if err := ctx.Err(); err != nil {
 		return driver.ChangeSet{}, err
 	}
-	_, low, err := st.at(s.Tenant, from)
-	if err != nil {
-		return driver.ChangeSet{}, err
-	}
-	t, high, err := st.at(s.Tenant, to)
-	if t == nil {
-		return driver.ChangeSet{}, err
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if err := cmp.Or(t.available(low), t.available(high)); err != nil {
-		return driver.ChangeSet{}, err
+	low, err := t.number(from)
+	high, otherErr := t.number(to)
+	var touched driver.ChangeSet
+	if err = cmp.Or(err, otherErr); err == nil && low < high {
+		err = touched.Read(t.journals[low-t.horizon:high-t.horizon], s.Ref)
 	}
-	ids := map[act][]string{}
-	if sc := t.scopes[s.Ref]; sc != nil {
-		for _, c := range sc.since(low) {
-			if c.version <= high {
-				ids[c.act] = append(ids[c.act], c.rec.entry.ID)
-			}
-		}
-	}
-	return driver.ChangeSet{
-		Put: distinct(ids[put]), Retired: distinct(ids[retired]), Restored: distinct(ids[restored]), Erased: distinct(ids[erased]),
-	}, nil
+	return touched, err
 }
 
 // distinct returns the strings, each once.
@@ -171,15 +105,10 @@ func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	t, n, err := st.at(s.Tenant, v)
-	if t == nil {
-		return err == nil, err
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if err := t.available(n); err != nil {
-		return false, err
-	}
+	n, err := t.number(v)
 	sc := t.scopes[s.Ref]
-	return sc == nil || !sc.erased.contain(n), nil
+	return err == nil && (sc == nil || !sc.erased.contain(n)), err
 }

@@ -15,11 +15,9 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	t, n, err := st.at(tenant, v)
-	if t == nil {
-		return 0, err
-	}
-	if err := t.advance(n); err != nil {
+	t := st.tenant(tenant)
+	n, err := t.advance(v)
+	if err != nil {
 		return 0, err
 	}
 	removed := 0
@@ -32,15 +30,16 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 	return removed, nil
 }
 
-// advance moves the horizon to v.
-func (t *tenant) advance(v uint64) error {
+// advance moves the horizon to v, and returns its number.
+func (t *tenant) advance(v driver.Version) (uint64, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.available(v); err != nil {
-		return err
+	n, err := t.number(v)
+	if err == nil {
+		t.journals = slices.Delete(t.journals, 0, int(n-t.horizon))
+		t.horizon = n
 	}
-	t.horizon = v
-	return nil
+	return n, err
 }
 
 // purge removes what it can of one scope, and the scope if nothing is left.
@@ -64,8 +63,7 @@ func (t *tenant) purge(ref string, v uint64, at time.Time) int {
 		sc.purge(sc.recs[l.ID])
 	}
 	sc.erased = slices.DeleteFunc(sc.erased, func(s span) bool { return s.to <= v })
-	sc.journal = slices.DeleteFunc(sc.journal, func(c change) bool { return c.version <= v })
-	if len(sc.recs)+len(sc.erased)+len(sc.journal) == 0 {
+	if len(sc.recs)+len(sc.erased) == 0 {
 		delete(t.scopes, ref)
 	}
 	return len(purgeable)

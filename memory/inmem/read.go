@@ -15,9 +15,6 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 		return driver.Entry{}, err
 	}
 	t := st.tenant(s.Tenant)
-	if t == nil {
-		return driver.Entry{}, driver.ErrNotFound
-	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	if r := t.find(s.Ref, id); r != nil && r.liveAt(at) {
@@ -31,22 +28,15 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t, n := st.tenant(s.Tenant), uint64(0)
-	if q.Version != "" {
-		var err error
-		if t, n, err = st.at(s.Tenant, q.Version); err != nil {
-			return nil, err
-		}
-	}
-	if t == nil {
-		return nil, nil
-	}
+	t := st.tenant(s.Tenant)
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if q.Version == "" {
-		n = t.version
-	} else if err := t.available(n); err != nil {
-		return nil, err
+	n := t.version
+	if q.Version != "" {
+		var err error
+		if n, err = t.number(q.Version); err != nil {
+			return nil, err
+		}
 	}
 	sc := t.scopes[s.Ref]
 	switch {

@@ -18,7 +18,6 @@ type scope struct {
 	lastDied   uint64                // no record was retired later
 	retiredFor sets[*record]         // by the id of their successor
 	erased     spans                 // versions at which something was live that is erased now
-	journal    []change              // since the horizon, the oldest first
 }
 
 // span is the versions from one to before another.
@@ -45,7 +44,6 @@ func (sc *scope) insert(e *driver.Entry, v uint64) {
 	for _, label := range distinct(r.entry.Subjects) {
 		sc.tenant.subjects.add(label, r)
 	}
-	sc.logChange(v, put, r)
 }
 
 // addLive adds r to the live ones.
@@ -69,7 +67,6 @@ func (sc *scope) retire(r *record, state driver.State, successor *record, v uint
 	if successor != nil {
 		sc.retiredFor.add(successor.entry.ID, r)
 	}
-	sc.logChange(v, retired, r)
 }
 
 // forgetSuccessor ends that r was retired in favour of another record, if it was.
@@ -86,7 +83,6 @@ func (sc *scope) restore(r *record, v uint64) {
 	r.earlier = append(r.earlier, span{r.born, r.died})
 	r.born, r.died, r.state, r.successor = v, forever, driver.Live, nil
 	sc.addLive(r)
-	sc.logChange(v, restored, r)
 }
 
 // erase removes the text of r, and keeps its id and its lineage.
@@ -94,7 +90,6 @@ func (sc *scope) erase(r *record, v uint64) {
 	sc.erased = append(append(sc.erased, r.earlier...), span{r.born, min(r.died, v)})
 	sc.dropText(r)
 	r.erased = true
-	sc.logChange(v, erased, r)
 }
 
 // dropText drops the text of r, which is not erased.

@@ -41,7 +41,8 @@ type tenant struct {
 	mu       sync.RWMutex
 	version  uint64 // the number of versions that were made
 	used     driver.Limits
-	horizon  uint64 // older versions are unavailable
+	horizon  uint64   // older versions are unavailable
+	journals [][]byte // of the versions behind it
 	scopes   map[string]*scope
 	subjects sets[*record] // the entries of all scopes by subject
 	shelf    shelf
@@ -62,20 +63,28 @@ func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, er
 		return "", err
 	}
 	t := st.tenant(tenant)
-	if t == nil {
-		return driver.FirstMark(st.incarnation, tenant).Version(0), nil
-	}
 	t.mu.RLock()
 	n := t.version
 	t.mu.RUnlock()
 	return t.mark.Version(n), nil
 }
 
-// tenant returns nil for one that was never written.
+// tenant returns an empty tenant, which is not kept, for one that was never written.
 func (st *Store) tenant(name string) *tenant {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
-	return st.tenants[name]
+	if t := st.tenants[name]; t != nil {
+		return t
+	}
+	return st.newTenant(name)
+}
+
+func (st *Store) newTenant(name string) *tenant {
+	name = strings.Clone(name)
+	return &tenant{
+		name: name, mark: driver.FirstMark(st.incarnation, name), scopes: map[string]*scope{},
+		subjects: sets[*record]{}, shelf: newShelf(&st.schedule),
+	}
 }
 
 // tenantFrom returns the first tenant, from a name on, or nil.
@@ -93,35 +102,20 @@ func (st *Store) makeTenant(name string) *tenant {
 	defer st.mu.Unlock()
 	t := st.tenants[name]
 	if t == nil {
-		name = strings.Clone(name)
-		t = &tenant{
-			name: name, mark: driver.FirstMark(st.incarnation, name), scopes: map[string]*scope{},
-			subjects: sets[*record]{}, shelf: newShelf(&st.schedule),
-		}
-		st.tenants[name] = t
+		t = st.newTenant(name)
+		st.tenants[t.name] = t
 		st.byName.Insert(t)
 	}
 	return t
 }
 
-// at returns the tenant and the number of one of its versions. The tenant is nil if it
-// was never written, and beside an error. Whether the version can be read still, [tenant.available] says
-// under the lock.
-func (st *Store) at(name string, v driver.Version) (*tenant, uint64, error) {
+// number returns the number of a version that can be read.
+func (t *tenant) number(v driver.Version) (uint64, error) {
 	n, mark, err := v.Parse()
-	t := st.tenant(name)
-	if err != nil || mark != driver.FirstMark(st.incarnation, name) || t == nil && n != 0 {
-		return nil, 0, driver.ErrSnapshotUnavailable
+	if err != nil || mark != t.mark || n > t.version || n < t.horizon {
+		return 0, driver.ErrSnapshotUnavailable
 	}
-	return t, n, nil
-}
-
-// available reports whether the state that n names exists and can be read still.
-func (t *tenant) available(n uint64) error {
-	if n > t.version || n < t.horizon {
-		return driver.ErrSnapshotUnavailable
-	}
-	return nil
+	return n, nil
 }
 
 // find returns nil if the scope has no record of that id.

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -12,24 +13,20 @@ import (
 // of tenant and ref. The body of the loop may use the store.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	return func(yield func(driver.Scope, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(driver.Scope{}, err)
-			return
-		}
-		for t := st.tenantFrom(after.Tenant); t != nil; t = st.tenantFrom(t.name + "\x00") {
+		from := after.Tenant
+		pages.Of(func(*driver.Scope) (page []driver.Scope, more bool, err error) {
+			t := st.tenantFrom(from)
+			if err := ctx.Err(); err != nil || t == nil {
+				return nil, false, err
+			}
+			from = t.name + "\x00"
 			for _, ref := range t.usedRefs() {
-				if err := ctx.Err(); err != nil {
-					yield(driver.Scope{}, err)
-					return
-				}
-				if t.name == after.Tenant && ref <= after.Ref {
-					continue
-				}
-				if !yield(driver.Scope{Tenant: t.name, Ref: ref}, nil) {
-					return
+				if t.name != after.Tenant || ref > after.Ref {
+					page = append(page, driver.Scope{Tenant: t.name, Ref: ref})
 				}
 			}
-		}
+			return page, true, nil
+		})(yield)
 	}
 }
 
@@ -67,14 +64,11 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	}
 	dropped, more := st.events.drop(tenant, max(1, limit))
 	t := st.tenant(tenant)
-	if t == nil {
-		return more, nil
-	}
 	left := max(1, limit) - dropped
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.version++
-	t.horizon = t.version
+	t.horizon, t.journals = t.version, nil
 	for _, d := range t.shelf.docs {
 		if left--; left < 0 {
 			return true, nil

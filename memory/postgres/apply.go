@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -13,16 +14,15 @@ import (
 
 // writes is a mutation on its way into the tables.
 type writes struct {
-	db       *DB
-	ctx      context.Context
-	tenant   string
-	m        *driver.Mutation
-	isPut    bool        // it makes no version if the entry is there
-	mark     driver.Mark // of the version that it makes, if it makes one
-	payloads []string    // of its events
-	plan     driver.Plan
-	refused  error
-	done     driver.Applied
+	db      *DB
+	ctx     context.Context
+	tenant  string
+	m       *driver.Mutation
+	isPut   bool        // it makes no version if the entry is there
+	mark    driver.Mark // of the version that it makes, if it makes one
+	plan    driver.Plan
+	refused error
+	done    driver.Applied
 }
 
 // apply commits a mutation by the shortest way that there is for it, and again if an error
@@ -42,10 +42,6 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, only
 	allows := unsent
 	if onlyPut {
 		allows = idempotent
-	}
-	var err error
-	if w.payloads, err = payloadsOf(w.m.Events); err != nil {
-		return driver.Applied{}, err
 	}
 	commit := func() error { return db.counters.Do(ctx, w.tenant, w, w.sizeOf()) }
 	switch {
@@ -67,7 +63,8 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, only
 			return db.commitGroup(ctx, func() (context.Context, []*writes) { return ctx, []*writes{w} })
 		}
 	}
-	if err = repeat(ctx, allows, commit); err == nil {
+	err := repeat(ctx, allows, commit)
+	if err == nil {
 		err = w.refused
 	}
 	if err != nil {
@@ -79,11 +76,9 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, only
 // storable reports whether the tables can hold what m puts: text must be UTF-8 without
 // U+0000.
 func storable(m *driver.Mutation) bool {
-	ok := true
-	for i := range m.Put {
-		ok = ok && isText(m.Put[i].Entry.Content) && !slices.ContainsFunc(m.Put[i].Entry.Tags, isNoText)
-	}
-	return ok
+	return !slices.ContainsFunc(m.Put, func(p driver.Placed) bool {
+		return isNoText(p.Entry.Content) || slices.ContainsFunc(p.Entry.Tags, isNoText)
+	})
 }
 
 // sizeOf is what a mutation takes of a transaction that it shares, in bytes. One that erases or
@@ -112,16 +107,24 @@ const takeTenant = `
 // current is the version that the transaction has made or, before that, the one it met.
 const current = `COALESCE((SELECT max(version) FROM agentmemory.versions WHERE tenant = $1), 0)`
 
-// addVersion queues the next version with its mark, what it touches, and by how much what the
-// tenant has grows.
-func (w *writes) addVersion(b *pgx.Batch) {
-	const note = `
+// addVersionSQL is a statement that makes the next version. Its parameters are the tenant and, from $n
+// on, the mark, what it touches, and by how much what the tenant has grows.
+func addVersionSQL(n int) string {
+	return fmt.Sprintf(`
 		INSERT INTO agentmemory.versions AS made (tenant, version, mark, changes, entries, bytes)
-		SELECT t.tenant, COALESCE(v.version, 0) + 1, $2, $3, COALESCE(v.entries, 0) + $4, COALESCE(v.bytes, 0) + $5
+		SELECT t.tenant, COALESCE(v.version, 0) + 1, $%d, $%d, COALESCE(v.entries, 0) + $%d, COALESCE(v.bytes, 0) + $%d
 		FROM agentmemory.tenants t LEFT JOIN LATERAL (
 			SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1) v ON true
-		WHERE t.tenant = $1 RETURNING made.version`
-	b.Queue(note, []byte(w.tenant), w.mark[:], w.plan.Journal(), w.plan.Grows.Entries, w.plan.Grows.Bytes).QueryRow(func(row pgx.Row) error {
+		WHERE t.tenant = $1 RETURNING made.version`, n, n+1, n+2, n+3)
+}
+
+var addVersionAlone = addVersionSQL(2)
+
+// addVersion queues a statement that makes the next version, with its parameters between the tenant and
+// those of the version.
+func (w *writes) addVersion(b *pgx.Batch, sql string, args ...any) {
+	args = append([]any{[]byte(w.tenant)}, args...)
+	b.Queue(sql, append(args, w.mark[:], w.plan.Journal(), w.plan.Grows.Entries, w.plan.Grows.Bytes)...).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
 		w.done.Version = w.mark.Version(uint64(n))

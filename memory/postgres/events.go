@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 	"time"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/sqlstore"
-	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // claimMillis is for how long a run is claimed, in milliseconds.
@@ -79,18 +76,6 @@ func (db *DB) release(ctx context.Context) error {
 	})
 }
 
-// payloadsOf are the payloads of events, as the database has them.
-func payloadsOf(recs []events.Record) (texts []string, err error) {
-	for _, r := range recs {
-		text, err := json.Marshal(r.Payload)
-		if err != nil {
-			return nil, driver.ErrValidation.With("the payload of an event cannot be written as JSON", err)
-		}
-		texts = append(texts, string(text))
-	}
-	return texts, nil
-}
-
 // An event that is there is dropped, and is an error if it says something else. One that is kept
 // gets the next sequence of its run.
 const (
@@ -112,29 +97,26 @@ func (w *writes) queueEvents(b *pgx.Batch) {
 	}
 	for i := range w.m.Events {
 		r := &w.m.Events[i]
+		payload, err := json.Marshal(r.Payload)
+		if err != nil {
+			panic(err) // [driver.Mutation.Validate] has let it through
+		}
 		b.Queue(text, []byte(w.tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
-			int64(r.SchemaVersion), r.Time.UnixMilli(), string(r.Payload.EventType()), w.payloads[i])
+			int64(r.SchemaVersion), r.Time.UnixMilli(), string(r.Payload.EventType()), string(payload))
 	}
 }
 
-// lockRuns queues the locks of the runs of events, in one order for everybody.
+// lockRuns queues the locks of the runs of events, under which these are numbered, in one order for
+// everybody.
 func lockRuns(b *pgx.Batch, recs []events.Record) {
 	var locks []int64
 	for i := range recs {
-		locks = append(locks, runLock(&recs[i]))
+		locks = append(locks, lockKey("run", recs[i].Tenant, recs[i].RunID))
 	}
 	slices.Sort(locks)
 	for _, key := range slices.Compact(locks) {
 		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
 	}
-}
-
-// runLock is the key of the advisory lock of a run, under which its events are numbered.
-// Runs that share one wait for each other, and no more than that.
-func runLock(r *events.Record) int64 {
-	b := binary.AppendUvarint([]byte("run"), uint64(len(r.Tenant)))
-	sum := sha256.Sum256(append(append(b, r.Tenant...), r.RunID...))
-	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
 const (

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -286,8 +287,7 @@ func (g *group) lockAbsent(b *pgx.Batch) (alone bool) {
 			alone = alone || x.Rev == 0 && x.Act != driver.Set
 		}
 	}
-	sum := sha256.Sum256([]byte("agentmemory/absent\x00" + g.tenant()))
-	key := int64(binary.BigEndian.Uint64(sum[:]))
+	key := lockKey("absent", g.tenant())
 	switch {
 	case alone:
 		b.Queue(`SELECT pg_advisory_xact_lock($1)`, key)
@@ -295,4 +295,11 @@ func (g *group) lockAbsent(b *pgx.Batch) (alone bool) {
 		b.Queue(`SELECT pg_advisory_xact_lock_shared($1)`, key)
 	}
 	return alone
+}
+
+// lockKey is the key of an advisory lock. Names that share one wait for each other, and no more than
+// that.
+func lockKey(names ...string) int64 {
+	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
+	return int64(binary.BigEndian.Uint64(sum[:]))
 }

@@ -41,6 +41,31 @@ func list(t *testing.T, st *Store, s driver.Scope) (ids []string) {
 	return ids
 }
 
+// An entry that is asked for by its id is judged by the rest of the query too.
+func TestM5_OneIDIsFilteredAsAList(t *testing.T) {
+	db := openDB(t, Options{})
+	st, ctx := db.Memory(), t.Context()
+	e := entry("a")
+	e.Tags, e.Subjects, e.ExpiresAt = []string{"red"}, []string{"lena"}, now.Add(time.Hour)
+	require.NoError(t, st.Put(ctx, home, e))
+	for _, ids := range [][]string{{"a"}, {"a", "a"}, {"b"}, {"b", "a"}} {
+		for _, q := range []driver.Query{
+			{}, {At: e.ExpiresAt}, {Tags: []string{"red"}}, {Tags: []string{"red", "blue"}}, {Subject: "lena"}, {Subject: "len"},
+			{Since: now}, {Since: now.Add(time.Millisecond)}, {Until: now}, {Until: now.Add(time.Millisecond)},
+			{After: driver.Cursor{CreatedAt: now, ID: "a"}}, {After: driver.Cursor{CreatedAt: now, ID: "b"}}, {Limit: 1},
+		} {
+			q.IDs = ids
+			found, err := st.List(ctx, home, q)
+			require.NoError(t, err)
+			want := 0
+			if q.Matches(&e) {
+				want = 1
+			}
+			require.Len(t, found, want, "%+v", q)
+		}
+	}
+}
+
 // A view does not move while another transaction is open, nor when it commits.
 func TestM7_TransactionHeldOpen(t *testing.T) {
 	db := openDB(t, Options{})

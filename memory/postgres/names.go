@@ -9,10 +9,8 @@ import (
 	"github.com/openwop/agentmemory/internal/sqlstore"
 )
 
-// isText reports whether PostgreSQL can hold a text.
-func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
-
-func isNoText(s string) bool { return !isText(s) }
+// isNoText reports whether PostgreSQL cannot hold a text.
+func isNoText(s string) bool { return !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 }
 
 // name is a string that is kept as BYTEA.
 type name = sqlstore.Name

@@ -266,6 +266,41 @@ func TestPlansAreKept(t *testing.T) {
 	require.Greater(t, kept, 20)
 }
 
+// A mutation looks up what it names also in tables that had next to nothing when they were analysed.
+func TestPlansOfTablesThatWereSmall(t *testing.T) {
+	ctx := t.Context()
+	connection := emptyDatabase(t, ctx)
+	pool, seen := explained(t, connection, "force_generic_plan", "NONE")
+	db, err := opened(ctx, pool, Options{})
+	require.NoError(t, err)
+	for _, table := range securedTables {
+		_, err := pool.Exec(ctx, `ALTER TABLE agentmemory.`+table+` SET (autovacuum_enabled = off)`)
+		require.NoError(t, err)
+	}
+	s, st := driver.Scope{Tenant: "acme", Ref: "support"}, db.Memory()
+	put, erase := driver.Mutation{At: now}, driver.Mutation{At: now}
+	for i := range 200 {
+		e := entry(fmt.Sprint("e", i))
+		e.Subjects = []string{"lena"}
+		put.Put = append(put.Put, driver.Placed{Scope: s, Entry: e})
+		erase.Erase = append(erase.Erase, driver.Located{Scope: s, ID: e.ID})
+	}
+	require.NoError(t, st.Put(ctx, s, entry("first")))
+	_, err = pool.Exec(ctx, `ANALYZE`)
+	require.NoError(t, err)
+	for _, m := range []driver.Mutation{put, erase} {
+		seen.take()
+		_, err := st.Apply(ctx, s.Tenant, m)
+		require.NoError(t, err)
+		plans := seen.take()
+		require.NotEmpty(t, plans)
+		for _, text := range plans {
+			told := readPlan(t, text)
+			require.LessOrEqual(t, told.Plan.rows(), 5*200, "rows of %s%s", told.Query, told.Plan.text())
+		}
+	}
+}
+
 type statement struct {
 	name string
 	rows int  // of its answer, or that it writes

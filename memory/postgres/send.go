@@ -88,9 +88,10 @@ func (db *DB) setTenant(b *pgx.Batch, setting string) {
 
 // checkSchema queues what fails if a newer release has migrated the database, or if it has been
 // distributed since this DB was opened. It comes first in every transaction that writes, and
-// keeps a migration waiting until that has ended.
+// keeps a migration waiting until that has ended. From then on what is looked up is not read
+// through: a table that was small when it was analysed would be, for each row of a list.
 func (db *DB) checkSchema(b *pgx.Batch) {
-	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int FROM agentmemory.meta`, len(migrations), db.distributed)
+	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int, set_config('enable_seqscan', 'off', true) FROM agentmemory.meta`, len(migrations), db.distributed)
 }
 
 // pauses are made before a call is repeated.

@@ -133,7 +133,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	rand.Read(w.mark[:])
 	err = st.db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(tenant))
-		w.addVersion(b)
+		w.addVersion(b, addVersionAlone)
 		b.Queue(`UPDATE agentmemory.tenants SET horizon = `+current+` WHERE tenant = $1`, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.versions WHERE tenant = $1 AND version < `+current, []byte(tenant))
 		b.Queue(`DELETE FROM agentmemory.erased_spans WHERE tenant = $1`, []byte(tenant))

@@ -1,11 +1,12 @@
 package postgres
 
 import (
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -13,10 +14,11 @@ import (
 
 // queueAll queues all writes of a mutation that holds.
 func (w *writes) queueAll(b *pgx.Batch) {
-	if !w.m.Unversioned() {
-		w.addVersion(b)
+	if len(w.plan.Insert) > 0 {
+		w.insert(b)
+	} else if !w.m.Unversioned() {
+		w.addVersion(b, addVersionAlone)
 	}
-	w.insert(b)
 	w.retire(b)
 	w.restore(b)
 	w.swap(b, true)
@@ -25,51 +27,67 @@ func (w *writes) queueAll(b *pgx.Batch) {
 	w.queueEvents(b)
 }
 
-// insertEntries: the row of the tenant, which the transaction has, says with each entry that it belongs on
-// the node of that tenant, where a cluster then does all. In FROM each array would be written down first.
-const insertEntries = `
+// insertEntries is a statement that inserts entries of the tenant and a version of t. In FROM each array
+// would be written down first.
+func insertEntries(version, t string) string {
+	return `
 	INSERT INTO agentmemory.entries (tenant, ref, id, created_at, expires_at, run_id, content, tags, subjects, sources, born)
-	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags::text[], p.subjects::bytea[], p.sources::bytea[], ` + current + `
-	FROM agentmemory.tenants t, (
+	SELECT t.tenant, p.ref, p.id, p.created, p.expires, p.run, p.content, p.tags::text[], p.subjects::bytea[], p.sources::bytea[], ` + version + `
+	FROM ` + t + `, (
 		SELECT unnest($2::bytea[]) AS ref, unnest($3::bytea[]) AS id, unnest($4::bigint[]) AS created, unnest($5::bigint[]) AS expires, unnest($6::bytea[]) AS run,
 			unnest($7::text[]) AS content, unnest($8::text[]) AS tags, unnest($9::text[]) AS subjects, unnest($10::text[]) AS sources) p
 	WHERE t.tenant = $1`
+}
 
-// insert queues entries and their labels.
+// The statement of a server makes their version, too. A cluster inserts into one table at a time: there
+// the row of the tenant, which the transaction has, says with each entry that it belongs on the node of
+// that tenant.
+var (
+	insertWithVersion = `WITH t AS (` + addVersionSQL(11) + `, made.tenant)` + insertEntries(`t.version`, `t`) + ` RETURNING born`
+	insertAlone       = insertEntries(current, `agentmemory.tenants t`)
+)
+
+// insert queues entries and their labels, and the version that they come with.
 func (w *writes) insert(b *pgx.Batch) {
 	put := w.plan.Insert
-	if len(put) == 0 {
-		return
-	}
 	var refs, ids, runs [][]byte
 	var created, expires []int64
 	var contents []string
 	var tags, subjects, sources []*string
-	types := pgtype.NewMap()
 	for i := range put {
 		e := &put[i].Entry
 		refs, ids, runs = append(refs, []byte(put[i].Ref)), append(ids, []byte(e.ID)), append(runs, []byte(e.RunID))
 		created, expires = append(created, e.CreatedAt.UnixMilli()), append(expires, sqlstore.Expiry(e.ExpiresAt))
-		contents, tags = append(contents, e.Content), append(tags, arrayText(types, pgtype.TextArrayOID, e.Tags))
-		subjects = append(subjects, arrayText(types, pgtype.ByteaArrayOID, idKeys(e.Subjects)))
-		sources = append(sources, arrayText(types, pgtype.ByteaArrayOID, idKeys(e.Sources)))
+		contents, tags = append(contents, e.Content), append(tags, arrayText(e.Tags, quoted.Replace))
+		subjects, sources = append(subjects, arrayText(e.Subjects, bytesText)), append(sources, arrayText(e.Sources, bytesText))
 	}
-	b.Queue(insertEntries, []byte(w.tenant), refs, ids, created, expires, runs, contents, tags, subjects, sources)
+	args := []any{refs, ids, created, expires, runs, contents, tags, subjects, sources}
+	if w.db.distributed {
+		w.addVersion(b, addVersionAlone)
+		b.Queue(insertAlone, append([]any{[]byte(w.tenant)}, args...)...)
+	} else {
+		w.addVersion(b, insertWithVersion, args...)
+	}
 	w.label(b, put)
 }
 
-// arrayText is an array as PostgreSQL writes one as text, since no array has arrays of several lengths.
-// It is nil for an empty list.
-func arrayText[T any](types *pgtype.Map, oid uint32, list []T) *string {
+// arrayText is an array as PostgreSQL writes one as text, of elements that are escaped, since no array has
+// arrays of several lengths. It is nil for an empty list.
+func arrayText(list []string, escape func(string) string) *string {
 	if len(list) == 0 {
 		return nil
 	}
-	text, err := types.Encode(oid, pgx.TextFormatCode, list, nil)
-	if err != nil {
-		panic(err) // it has no such type
+	elements := make([]string, len(list))
+	for i, s := range list {
+		elements[i] = escape(s)
 	}
-	return new(string(text))
+	return new(`{"` + strings.Join(elements, `","`) + `"}`)
 }
+
+// quoted escapes a text in such an array, and bytesText writes bytes.
+var quoted = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+func bytesText(s string) string { return `\\x` + hex.EncodeToString([]byte(s)) }
 
 // label queues what finds entries by their subjects.
 func (w *writes) label(b *pgx.Batch, put []driver.Placed) {

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"iter"
-	"slices"
 	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -17,15 +15,16 @@ import (
 // entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
 
 // Get returns the entry if it is live at the instant at.
-func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}})
-	switch {
-	case err != nil:
-		return driver.Entry{}, err
-	case len(found) == 0:
-		return driver.Entry{}, driver.ErrNotFound
-	}
-	return found[0], nil
+func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
+	err = st.view(ctx, func(t *tx) {
+		r := t.find(driver.Located{Scope: s, ID: id})
+		if r == nil || r.State != driver.Live || r.Erased || !r.Entry.LiveAt(at) {
+			t.note(driver.ErrNotFound)
+			return
+		}
+		e = r.Entry
+	})
+	return e, err
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
@@ -47,7 +46,7 @@ func (st *Store) Delete(ctx context.Context, s driver.Scope, id string, at time.
 // commit commits a mutation of entries. One that only puts what is there changes nothing.
 func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) error {
 	return st.update(ctx, func(t *tx) {
-		if plan := t.plan(m, m.Needs()); !plan.Empty() {
+		if plan := t.plan(m, m.Needs()); t.err == nil && !plan.Empty() {
 			t.change(tenant, &plan)
 		}
 	})
@@ -57,41 +56,21 @@ func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) 
 // downwards, and the limit after all filters.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
 	err = st.view(ctx, func(t *tx) {
-		version := t.number(s.Tenant, q.Version)
-		for r := range t.newest(s, &q) {
-			if r.Lives.include(version) && q.Matches(&r.Entry) {
+		version, scope := t.number(s.Tenant, q.Version), key("age", s.Tenant, s.Ref)
+		behind := above(scope)
+		if !q.After.IsZero() {
+			behind = append(with(scope, millis(q.After.CreatedAt)), q.After.ID...)
+		}
+		c := t.Cursor()
+		c.Seek(behind) // which is never the end: "meta" stands behind "age"
+		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && t.err == nil; k, found = c.Prev() {
+			if r := t.record(found); r.Lives.include(version) && q.Matches(&r.Entry) {
 				entries = append(entries, r.Entry)
 			}
-			if t.err != nil || q.Limit > 0 && len(entries) == q.Limit {
+			if q.Limit > 0 && len(entries) == q.Limit {
 				break
 			}
 		}
 	})
 	return entries, err
-}
-
-// newest yields the records that q may ask for, newest first: those that it names, or all of
-// the scope behind its cursor.
-func (t *tx) newest(s driver.Scope, q *driver.Query) iter.Seq[*record] {
-	if len(q.IDs) > 0 {
-		var named []*record
-		for _, id := range slices.Compact(slices.Sorted(slices.Values(q.IDs))) {
-			if r := t.find(driver.Located{Scope: s, ID: id}); r != nil {
-				named = append(named, r)
-			}
-		}
-		slices.SortFunc(named, func(a, b *record) int { return a.Entry.Compare(&b.Entry) })
-		return slices.Values(named)
-	}
-	scope := key("age", s.Tenant, s.Ref)
-	behind := above(scope)
-	if !q.After.IsZero() {
-		behind = append(with(scope, millis(q.After.CreatedAt)), q.After.ID...)
-	}
-	return func(yield func(*record) bool) {
-		c := t.Cursor()
-		c.Seek(behind) // which is never the end: "meta" stands behind "age"
-		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && yield(t.record(found)); k, found = c.Prev() {
-		}
-	}
 }

@@ -2,6 +2,7 @@ package boltstore
 
 import (
 	"crypto/rand"
+	"math"
 	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
@@ -22,29 +23,21 @@ type record struct {
 }
 
 // lives are the versions at which an entry was not retired: several times, if it was restored.
+// An erased one keeps them.
 type lives []life
 
-// life is from a version to before another, which is 0 as long as it goes on.
+// life is from a version to before another, which is forever as long as it goes on.
 type life struct{ From, To uint64 }
+
+const forever = math.MaxUint64
 
 // include reports whether the entry was not retired at a version.
 func (ls lives) include(version uint64) bool {
-	return slices.ContainsFunc(ls, func(l life) bool { return l.From <= version && (l.To == 0 || version < l.To) })
+	return slices.ContainsFunc(ls, func(l life) bool { return l.From <= version && version < l.To })
 }
 
-// endedBy reports whether the entry was retired at a version and is to this day.
-func (ls lives) endedBy(version uint64) bool {
-	return !slices.ContainsFunc(ls, func(l life) bool { return l.To == 0 || version < l.To })
-}
-
-// end ends the one that goes on, if any does, at a version.
-func (ls lives) end(version uint64) {
-	for i := range ls {
-		if ls[i].To == 0 {
-			ls[i].To = version
-		}
-	}
-}
+// last is the life that goes on or, if none does, the one that ended last.
+func (ls lives) last() *life { return &ls[len(ls)-1] }
 
 func recordKey(l driver.Located) []byte { return key("record", l.Tenant, l.Ref, l.ID) }
 
@@ -104,32 +97,29 @@ func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 	t.put(with(key("version", tenant), a.Version), append(mark[:], plan.Journal()...))
 	t.save(key("tenant", tenant), a)
 	for _, p := range plan.Insert {
-		r := &record{Record: driver.Record{Scope: p.Scope, Entry: p.Entry}}
+		r := &record{Record: driver.Record{Scope: p.Scope, Entry: p.Entry}, Lives: lives{{a.Version, forever}}}
 		r.Entry.CreatedAt, r.Entry.ExpiresAt = p.Entry.CreatedAt.UTC(), p.Entry.ExpiresAt.UTC()
-		r.Lives = lives{{From: a.Version}}
 		t.put(r.age(), recordKey(r.Located()))
 		t.keep(r)
 	}
 	for _, x := range plan.Retire {
 		r := t.find(x.Located)
-		r.State, r.For = x.State, x.For
-		r.Lives.end(a.Version)
+		r.State, r.For, r.Lives.last().To = x.State, x.For, a.Version
 		t.keep(r)
 	}
 	for _, l := range plan.Restore {
 		r := t.find(l)
-		r.State, r.For = driver.Live, ""
-		r.Lives = append(r.Lives, life{From: a.Version})
+		r.State, r.For, r.Lives = driver.Live, "", append(r.Lives, life{a.Version, forever})
 		t.keep(r)
 	}
 	for _, l := range plan.Erase {
 		r := t.find(l)
-		r.Lives.end(a.Version)
+		r.Lives.last().To = min(r.Lives.last().To, a.Version)
 		for _, gap := range r.Lives {
 			t.put(append(with(with(key("gap", l.Tenant), gap.To), gap.From), l.Ref...), nil)
 		}
 		t.remove(r.age())
-		r.Entry, r.Lives, r.Erased = driver.Entry{ID: l.ID}, nil, true
+		r.Entry, r.Erased = driver.Entry{ID: l.ID}, true
 		t.keep(r)
 	}
 	return mark.Version(a.Version)

@@ -69,27 +69,21 @@ func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[drive
 // DropTenant removes what is held of a tenant, at most limit records, documents and events
 // at a time. The number of its last version stays, so that none is given out again.
 func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error) {
-	limit = max(1, limit)
+	left := max(1, limit)
 	err = st.update(ctx, func(t *tx) {
-		documents := slices.Collect(t.under(key("document", tenant)))
-		events, records := slices.Collect(t.under(key("event", tenant))), slices.Collect(t.under(key("record", tenant)))
-		held := slices.Concat(documents, events, records)
-		if len(held) == 0 && t.Get(key("tenant", tenant)) == nil {
-			return // there has never been one
-		}
-		more = len(held) > limit
 		t.change(tenant, new(driver.Plan))
 		a := t.account(tenant)
-		for i, k := range held[:min(limit, len(held))] {
-			switch {
-			case i < len(documents):
-				t.discard(t.document(k))
-			case i < len(documents)+len(events):
-				t.remove(k)
-			default:
-				t.bury(&a, t.record(k))
+		drop := func(kind string, remove func(k []byte)) {
+			keys := slices.Collect(t.under(key(kind, tenant)))
+			more = more || len(keys) > left
+			for _, k := range keys[:min(left, len(keys))] {
+				remove(k)
+				left--
 			}
 		}
+		drop("document", func(k []byte) { t.discard(t.document(k)) })
+		drop("event", func(k []byte) { t.remove(k) })
+		drop("record", func(k []byte) { t.bury(&a, t.record(k)) })
 		t.moveHorizon(tenant, a, a.Version)
 	})
 	return more, err

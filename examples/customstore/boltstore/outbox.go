@@ -22,15 +22,13 @@ func (t *tx) queue(recs []events.Record) {
 	for _, r := range recs {
 		k := key("event", r.Tenant, r.RunID, r.ID)
 		var known events.RunEvent
-		if t.load(k, &known) {
-			if !events.SamePayload(known.Payload, r.Payload) {
-				t.note(driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken))
-			}
-			continue
+		if !t.load(k, &known) {
+			n, err := t.NextSequence()
+			t.note(err)
+			t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
+		} else if !events.SamePayload(known.Payload, r.Payload) {
+			t.note(driver.ErrConflict.With("the id of an event has another payload", events.ErrTaken))
 		}
-		n, err := t.NextSequence()
-		t.note(err)
-		t.save(k, events.RunEvent{Record: r, Sequence: int64(n)})
 	}
 }
 
@@ -46,28 +44,27 @@ func (t *tx) waiting(tenant, runID string) [][]byte {
 func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[events.Record, error] {
 	return all(ctx, st, func(t *tx) (recs []events.Record) {
 		var found []events.RunEvent
-		stuck := map[string]bool{}
 		for _, k := range t.waiting(tenant, runID) {
 			var e events.RunEvent
-			ill := json.Unmarshal(t.Get(k), &e)
+			if err := json.Unmarshal(t.Get(k), &e); err != nil {
+				t.note(driver.ErrInternal.With("an event cannot be read", err))
+				e = events.RunEvent{} // it comes before all others
+			}
 			names := strings.Split(string(k), "\x00")
 			e.Tenant, e.RunID = names[1], names[2]
-			if found = append(found, e); ill != nil {
-				t.note(driver.ErrInternal.With("an event cannot be read", ill))
-				stuck[runOf(e)] = true
-			}
+			found = append(found, e)
 		}
 		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
+		stuck := map[string]bool{}
 		for _, e := range found {
-			if !stuck[runOf(e)] {
+			run := string(key(e.Tenant, e.RunID))
+			if stuck[run] = stuck[run] || e.Payload == nil; !stuck[run] {
 				recs = append(recs, e.Record)
 			}
 		}
 		return recs
 	})
 }
-
-func runOf(e events.RunEvent) string { return string(key(e.Tenant, e.RunID)) }
 
 // Waiting counts the events that wait, up to limit.
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {

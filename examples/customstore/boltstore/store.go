@@ -142,14 +142,13 @@ func all[T any](ctx context.Context, st *Store, read func(t *tx) []T) iter.Seq2[
 	return func(yield func(T, error) bool) {
 		var found []T
 		err := st.view(ctx, func(t *tx) { found = read(t) })
-		for i := 0; i < len(found) && ctx.Err() == nil; i++ {
-			if !yield(found[i], nil) {
+		for _, x := range found {
+			if !yield(x, nil) {
 				return
 			}
 		}
-		if err = cmp.Or(ctx.Err(), err); err != nil {
-			var none T
-			yield(none, err)
+		if err != nil {
+			yield(*new(T), err)
 		}
 	}
 }

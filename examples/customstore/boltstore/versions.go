@@ -9,7 +9,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 8. An erased entry has no lives, and leaves gaps, so that what is missing is known even
+// Page 8. An erased entry leaves gaps, so that what is missing is known even
 // when its record is gone. A purge moves the horizon, behind which nothing
 // can be read, and what only such reads would have shown is removed, unless it was merged into
 // another entry, whose erasure restores it.
@@ -45,8 +45,11 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 			r := t.record(k)
 			recs[r.Located()], stored.Entries[r.Located()] = r, r.Record
 		}
+		if t.err != nil {
+			return
+		}
 		a := t.account(tenant)
-		retired := func(r *driver.Record) bool { return recs[r.Located()].Lives.endedBy(horizon) }
+		retired := func(r *driver.Record) bool { return recs[r.Located()].Lives.last().To <= horizon }
 		for _, l := range stored.Purgeable(retired, at) {
 			t.bury(&a, recs[l])
 			removed++
