@@ -144,25 +144,28 @@ func (c *change) makeVersion(grows driver.Limits, journal []byte) driver.Version
 }
 
 const (
-	addEntry  = `INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	addText   = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
-	addLabels = `INSERT OR IGNORE INTO labels (label, entry) SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j`
+	// The key of a new text is one more than the largest, which addText leaves to SQLite.
+	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born, entry)
+		VALUES (?, ?, ?, ?, ?, ?, 1 + ifnull((SELECT max(entry) FROM texts), 0)) ON CONFLICT DO NOTHING`
+	addText   = `INSERT INTO texts (head, content) VALUES (?, ?)`
+	addLabels = `INSERT OR IGNORE INTO labels (ref, id, label) SELECT ` + name0 + `, ` + name1 + `, unhex(j.value ->> 2) FROM json_each(?) j`
 
-	setEntries = `UPDATE entries SET born = j.value ->> 1, died = j.value ->> 2, state = j.value ->> 3,
-		successor = CAST(unhex(j.value ->> 4) AS TEXT), former = j.value ->> 5 FROM json_each(?) j WHERE entry = j.value ->> 0`
+	// A tenant that is no part of j would have SQLite read all its entries.
+	setEntries = `UPDATE entries AS e SET born = j.value ->> 3, died = j.value ->> 4, state = j.value ->> 5,
+		successor = CAST(unhex(j.value ->> 6) AS TEXT), former = j.value ->> 7 FROM json_each(?) j
+		WHERE e.tenant = ` + name0 + ` AND e.ref = ` + name1 + ` AND e.id = ` + name2
 )
 
 // insert inserts an entry, unless there is one of its id.
 func (c *change) insert(x *driver.Placed) bool {
 	e := &x.Entry
 	created, expires := e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt)
-	key, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
+	_, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
 	if n == 0 {
 		return false
 	}
-	// The key is beyond that of every text.
 	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
-	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
+	key, _ := c.exec(addText, headOf(e.ID, created, expires, fields, e.Content), e.Content)
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.Located()] = r
 	return true
@@ -199,9 +202,9 @@ func (c *change) changeEntries(p *driver.Plan) {
 		erased = append(erased, c.rows[l])
 	}
 	c.erase(erased)
-	var values [][6]any
+	var values [][8]any
 	for _, r := range append(changed, erased...) {
-		values = append(values, [6]any{r.key, r.life[0], r.life[1], r.State, inHex(r.For), r.former})
+		values = append(values, [8]any{inHex(r.Tenant), inHex(r.Ref), inHex(r.Entry.ID), r.life[0], r.life[1], r.State, inHex(r.For), r.former})
 	}
 	if len(values) > 0 {
 		c.exec(setEntries, inJSON(values))
@@ -210,10 +213,10 @@ func (c *change) changeEntries(p *driver.Plan) {
 
 // labelsOf are the rows that entries have in the index of subjects.
 func labelsOf(tenant string, entries ...*row) string {
-	labels := [][2]any{}
+	labels := [][3]string{}
 	for _, r := range entries {
 		for _, subject := range r.Entry.Subjects {
-			labels = append(labels, [2]any{hex.EncodeToString(sqlstore.Label(tenant, subject)), r.key})
+			labels = append(labels, [3]string{inHex(r.Ref), inHex(r.Entry.ID), hex.EncodeToString(sqlstore.Label(tenant, subject))})
 		}
 	}
 	return inJSON(labels)

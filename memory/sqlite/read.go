@@ -66,18 +66,18 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id > ?3 ORDER BY e.id`
 	historyOfSuccessors = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ?2 AND e.successor = CAST(unhex(j.value) AS TEXT) AND e.successor <> ''
-		AND e.entry > iif(j.key = 0, ?4, 0)` + withText
-	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
-		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry`
+		AND e.id > iif(j.key = 0, ?4, '')` + withText
+	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = l.ref AND e.id = l.id` + withText + `
+		WHERE l.label = ?2 AND (l.ref, l.id) > (?3, ?4) ORDER BY l.ref, l.id`
 )
 
 // historyBehind returns the statement that goes on behind a row: with those of its successor.
 func historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *sqlstore.Record) (string, []any) {
 	switch {
 	case len(q.For) > 0:
-		return historyOfSuccessors, []any{tenant, q.Ref, hexList(successors), last.Key}
+		return historyOfSuccessors, []any{tenant, q.Ref, hexList(successors), last.Entry.ID}
 	case q.Subject != "":
-		return historyOfSubject, []any{tenant, sqlstore.Label(tenant, q.Subject), last.Key}
+		return historyOfSubject, []any{tenant, sqlstore.Label(tenant, q.Subject), last.Ref, last.Entry.ID}
 	case q.Ref != "":
 		return historyOfRef, []any{tenant, q.Ref, last.Entry.ID}
 	}

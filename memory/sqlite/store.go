@@ -56,7 +56,7 @@ func dialectOf(db *DB) sqlstore.Dialect {
 			scan := rowScanner(tenant)
 			return func(rows sqlstore.Row) (sqlstore.Record, error) {
 				r, err := scan(rows)
-				return sqlstore.Record{Record: r.Record, Key: r.key}, err
+				return sqlstore.Record{Record: r.Record}, err
 			}
 		},
 		History: historyBehind,
