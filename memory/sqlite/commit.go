@@ -32,8 +32,8 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 	return done, db.writer.run(ctx, &call{do: func(t *tx) error {
 		done = driver.Applied{}
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
-		if !m.Unversioned() {
-			c.loadVersion()
+		if err := c.begin(tenant); err != nil {
+			return err
 		}
 		if look {
 			c.load(m)
@@ -79,8 +79,6 @@ func sizeOf(m *driver.Mutation) (n int) {
 type change struct {
 	*tx
 	tenant    string
-	version   int64         // that it makes
-	used      driver.Limits // by the tenant before, but for what waits
 	stored    driver.Stored
 	rows      map[driver.Located]*row // that it names, as its parts have left them
 	documents []storedDocument
@@ -90,7 +88,6 @@ const (
 	getMergedInto = `SELECT e.ref, e.successor, e.id FROM json_each(?2) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.successor = ` + name1 + ` AND e.successor <> ''`
 
-	getLast    = `SELECT version, entries, bytes FROM versions WHERE tenant = ? ORDER BY version DESC LIMIT 1`
 	addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes, journal) VALUES (?, ?, ?, ?, ?, ?)`
 )
 
@@ -129,13 +126,8 @@ func placesIn(places []driver.Located) string {
 	return inJSON(rows)
 }
 
-// loadVersion reads what the next version of the tenant is made from. The transaction has the
-// database's only write lock, so that the order of versions is the order of commits.
-func (c *change) loadVersion() {
-	first(c.query, []any{&c.version, &c.used.Entries, &c.used.Bytes}, getLast, c.tenant)
-	c.version++
-}
-
+// makeVersion adds the next version of the tenant. The transaction has the database's only write
+// lock, so that the order of versions is the order of commits.
 func (c *change) makeVersion(grows driver.Limits, journal []byte) driver.Version {
 	var mark driver.Mark
 	rand.Read(mark[:])

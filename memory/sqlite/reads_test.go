@@ -66,7 +66,7 @@ func TestPlans(t *testing.T) {
 		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND id>?)"}},
 		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND (ref,id)>(?,?))"}},
 		"merged into":        {getMergedInto, false, []string{"SEARCH e USING COVERING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
-		"last version":       {getLast, false, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)"}},
+		"beginning":          {beginning, false, []string{"SEARCH s USING PRIMARY KEY (key=?)", "SEARCH u USING PRIMARY KEY (key=?) LEFT-JOIN", "SEARCH v USING PRIMARY KEY (tenant=?) LEFT-JOIN"}},
 		"set entries":        {setEntries, true, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
 		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND ref=? AND id=?)"}},
 		"purgeable":          {findPurgeable, false, []string{"SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"}},

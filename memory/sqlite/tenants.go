@@ -59,7 +59,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) {
 	c := &change{tx: t, tenant: tenant}
-	c.loadVersion()
+	c.begin(tenant)
 	c.makeVersion(driver.Limits{}, nil)
 	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, c.version)
 	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)
