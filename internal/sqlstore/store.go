@@ -48,7 +48,7 @@ type Dialect struct {
 	Lookup    string // records in the order of the ids: tenant, ref, ids
 
 	// List reads the entries that l asks for at the n-th version, in their order. It may leave
-	// tags and the subject to the caller.
+	// tags and the subject to the caller, and of one id all but the place and the version.
 	List func(l *Listing, n int64) (text string, args []any)
 	// Entries returns a function that reads the rows of List one after the other.
 	Entries func() func(Row) (driver.Entry, error)
@@ -134,7 +134,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 
 // Get returns the entry, or [driver.ErrNotFound].
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}})
+	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = driver.ErrNotFound
 	}
@@ -146,8 +146,8 @@ func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Tim
 
 // List returns the entries of s that q asks for (M5), live or as they were at a version (M6).
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
-	filtered := len(q.Tags) > 0 || q.Subject != ""
 	l := listing(s, &q)
+	filtered := len(q.IDs) == 1 || len(q.Tags) > 0 || q.Subject != ""
 	read := func(n int64) Query {
 		entries = nil
 		text, args := st.d.List(l, n)

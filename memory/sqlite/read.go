@@ -19,12 +19,10 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807` + asked
 	fromIDs = `SELECT ` + entryColumns + ` FROM json_each(?10) j` + ofRef + withText
 
-	fromID = `SELECT ` + entryColumns + ` FROM entries e` + withText + ` WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id = ?10`
-
 	listLive = fromLive + inOrder
 	listAt   = fromLive + shown + ` UNION ALL ` + fromPast + shown + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
 	idsLive  = fromIDs + ` WHERE +e.died = 9223372036854775807` + asked + inOrder // the + keeps it from entries_live
-	idLive   = fromID + ` AND +e.died = 9223372036854775807` + asked
+	idLive   = `SELECT ` + entryColumns + ` FROM entries e` + withText + ` WHERE e.tenant = ? AND e.ref = ? AND e.id = ? AND +e.died = 9223372036854775807`
 	idsAt    = fromIDs + ` WHERE e.died > ?8` + asked + shown + inOrder
 )
 
@@ -32,6 +30,9 @@ const (
 // it looks for the bytes of one in the head, so that few rows are read that do not match. A row
 // without a head is read, and found damaged.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
+	if len(l.IDs) == 1 && l.Version == "" { // much cheaper than a list of one
+		return idLive, []any{l.Tenant, l.Ref, l.IDs[0]}
+	}
 	limit, inHead := -1, []byte{}
 	switch {
 	case len(l.Tags) > 0:
@@ -43,10 +44,7 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	}
 	args := []any{l.Tenant, l.Ref, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit, version, inHead}
 	live, at := listLive, listAt
-	switch {
-	case len(l.IDs) == 1 && l.Version == "": // much cheaper than a list of one
-		return idLive, append(args, l.IDs[0])
-	case len(l.IDs) > 0:
+	if len(l.IDs) > 0 {
 		live, at, args = idsLive, idsAt, append(args, hexList(l.IDs))
 	}
 	if l.Version == "" {
