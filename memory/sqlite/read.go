@@ -1,9 +1,6 @@
 package sqlite
 
-import (
-	"github.com/openwop/agentmemory/internal/sqlstore"
-	"github.com/openwop/agentmemory/memory/driver"
-)
+import "github.com/openwop/agentmemory/internal/sqlstore"
 
 // The statements that read entries. What is live is a range of one index, in the order of a
 // list. What was live at a version is live still, or has died since: the latter is a range of
@@ -68,19 +65,6 @@ const (
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = l.ref AND e.id = l.id` + withText + `
 		WHERE l.label = ?2 AND (l.ref, l.id) > (?3, ?4) ORDER BY l.ref, l.id`
 )
-
-// historyBehind returns the statement that goes on behind a row: with those of its successor.
-func historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *sqlstore.Record) (string, []any) {
-	switch {
-	case len(q.For) > 0:
-		return historyOfSuccessors, []any{tenant, q.Ref, hexList(successors), last.Entry.ID}
-	case q.Subject != "":
-		return historyOfSubject, []any{tenant, sqlstore.Label(tenant, q.Subject), last.Ref, last.Entry.ID}
-	case q.Ref != "":
-		return historyOfRef, []any{tenant, q.Ref, last.Entry.ID}
-	}
-	return historyOfTenant, []any{tenant, last.Ref, last.Entry.ID}
-}
 
 // documentColumns are of a row d of documents and its row b of bodies, which fromDocuments
 // joins if there is one.
