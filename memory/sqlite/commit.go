@@ -53,7 +53,6 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 		if !m.Unversioned() {
 			done.Version = c.makeVersion(plan.Grows, append([]byte{}, plan.Journal()...)) // which is not NULL
 		}
-		c.label(plan.Insert)
 		c.changeEntries(&plan)
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, c.swap(&m.Documents[i], &c.documents[i]))
@@ -139,8 +138,8 @@ const (
 	// The key of a new text is one more than the largest, which addText leaves to SQLite.
 	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born, entry)
 		VALUES (?, ?, ?, ?, ?, ?, 1 + ifnull((SELECT max(entry) FROM texts), 0)) ON CONFLICT DO NOTHING`
-	addText   = `INSERT INTO texts (head, content) VALUES (?, ?)`
-	addLabels = `INSERT OR IGNORE INTO labels (ref, id, label) SELECT ` + name0 + `, ` + name1 + `, unhex(j.value ->> 2) FROM json_each(?) j`
+	addText  = `INSERT INTO texts (head, content) VALUES (?, ?)`
+	addLabel = `INSERT OR IGNORE INTO labels (label, ref, id) VALUES (?, ?, ?)`
 
 	// A tenant that is no part of j would have SQLite read all its entries.
 	setEntries = `UPDATE entries AS e SET born = j.value ->> 3, died = j.value ->> 4, state = j.value ->> 5,
@@ -158,22 +157,12 @@ func (c *change) insert(x *driver.Placed) bool {
 	}
 	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
 	key, _ := c.exec(addText, headOf(e.ID, created, expires, fields, e.Content), e.Content)
+	for _, subject := range e.Subjects {
+		c.exec(addLabel, sqlstore.Label(c.tenant, subject), x.Ref, e.ID)
+	}
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.Located()] = r
 	return true
-}
-
-// label adds entries that were inserted to the index of subjects.
-func (c *change) label(inserted []driver.Placed) {
-	var labelled []*row
-	for _, x := range inserted {
-		if len(x.Entry.Subjects) > 0 {
-			labelled = append(labelled, c.rows[x.Located()])
-		}
-	}
-	if len(labelled) > 0 {
-		c.exec(addLabels, labelsOf(c.tenant, labelled...))
-	}
 }
 
 // changeEntries does to entries that are there what a plan says.
