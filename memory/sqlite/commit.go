@@ -141,10 +141,7 @@ const (
 	addText  = `INSERT INTO texts (head, content) VALUES (?, ?)`
 	addLabel = `INSERT OR IGNORE INTO labels (label, ref, id) VALUES (?, ?, ?)`
 
-	// A tenant that is no part of j would have SQLite read all its entries.
-	setEntries = `UPDATE entries AS e SET born = j.value ->> 3, died = j.value ->> 4, state = j.value ->> 5,
-		successor = CAST(unhex(j.value ->> 6) AS TEXT), former = j.value ->> 7 FROM json_each(?) j
-		WHERE e.tenant = ` + name0 + ` AND e.ref = ` + name1 + ` AND e.id = ` + name2
+	setEntry = `UPDATE entries SET born = ?, died = ?, state = ?, successor = ?, former = ? WHERE tenant = ? AND ref = ? AND id = ?`
 )
 
 // insert inserts an entry, unless there is one of its id.
@@ -167,29 +164,31 @@ func (c *change) insert(x *driver.Placed) bool {
 
 // changeEntries does to entries that are there what a plan says.
 func (c *change) changeEntries(p *driver.Plan) {
-	var changed, erased []*row
+	var erased []*row
 	for _, x := range p.Retire {
 		r := c.rows[x.Located]
 		r.life[1], r.State, r.For = c.version, x.State, x.For
-		changed = append(changed, r)
+		c.set(r)
 	}
 	for _, l := range p.Restore {
 		r := c.rows[l]
 		r.former = append(r.former, r.life)
 		r.life, r.State, r.For = span{c.version, never}, driver.Live, ""
-		changed = append(changed, r)
+		c.set(r)
 	}
 	for _, l := range p.Erase {
 		erased = append(erased, c.rows[l])
 	}
 	c.erase(erased)
-	var values [][8]any
-	for _, r := range append(changed, erased...) {
-		values = append(values, [8]any{inHex(r.Tenant), inHex(r.Ref), inHex(r.Entry.ID), r.life[0], r.life[1], r.State, inHex(r.For), r.former})
+}
+
+// set writes when an entry was live and what became of it.
+func (c *change) set(r *row) {
+	var former any
+	if r.former != nil {
+		former = inJSON(r.former)
 	}
-	if len(values) > 0 {
-		c.exec(setEntries, inJSON(values))
-	}
+	c.exec(setEntry, r.life[0], r.life[1], r.State, r.For, former, c.tenant, r.Ref, r.Entry.ID)
 }
 
 // labelsOf are the rows that entries have in the index of subjects.

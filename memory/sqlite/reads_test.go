@@ -55,7 +55,7 @@ func TestPlans(t *testing.T) {
 	}{
 		"list live": {listLive, false, []string{liveRange, "SEARCH x" + byRowid}},
 		"list at": {listAt, true, []string{liveRange,
-			"SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
+			"SEARCH e USING COVERING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
 		"id live":  {idLive, false, []string{byName}},
 		"ids live": {idsLive, true, []string{byName}},
 		"ids at":   {idsAt, true, []string{byName}},
@@ -67,7 +67,8 @@ func TestPlans(t *testing.T) {
 		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND (ref,id)>(?,?))"}},
 		"merged into":        {getMergedInto, false, []string{"SEARCH e USING COVERING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
 		"beginning":          {beginning, false, []string{"SEARCH s USING PRIMARY KEY (key=?)", "SEARCH u USING PRIMARY KEY (key=?) LEFT-JOIN", "SEARCH v USING PRIMARY KEY (tenant=?) LEFT-JOIN"}},
-		"set entries":        {setEntries, true, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
+		"set entry":          {setEntry, false, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
+		"erase entries":      {eraseEntries, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
 		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND ref=? AND id=?)"}},
 		"purgeable":          {findPurgeable, false, []string{"SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"}},
 		"heads":              {getHeads, false, []string{byName, "SEARCH x" + byRowid}},

@@ -38,9 +38,10 @@ CREATE TABLE entries (
 	PRIMARY KEY (tenant, ref, id)
 ) STRICT, WITHOUT ROWID;
 
+-- These have what a list shows of an entry, so that it looks up the text alone.
 CREATE INDEX entries_live ON entries (tenant, ref, created, id, born, expires, entry, former)
 	WHERE died = 9223372036854775807;
-CREATE INDEX entries_past ON entries (tenant, ref, died)
+CREATE INDEX entries_past ON entries (tenant, ref, died, id, created, born, expires, entry, former)
 	WHERE died < 9223372036854775807;
 CREATE INDEX entries_successor ON entries (tenant, ref, successor)
 	WHERE successor <> '';
