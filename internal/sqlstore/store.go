@@ -48,7 +48,7 @@ type Dialect struct {
 	Lookup    string // records in the order of the ids: tenant, ref, ids
 
 	// List reads the entries that l asks for at the n-th version, in their order. It may leave
-	// tags and the subject to the caller, and of one id all but the place and the version.
+	// tags and the subject to the caller, and of one id everything but its life.
 	List func(l *Listing, n int64) (text string, args []any)
 	// Entries returns a function that reads the rows of List one after the other.
 	Entries func() func(Row) (driver.Entry, error)
