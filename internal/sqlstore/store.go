@@ -53,11 +53,9 @@ type Dialect struct {
 	// Entries returns a function that reads the rows of List one after the other.
 	Entries func() func(Row) (driver.Entry, error)
 	// Records does the same for those of Lookup and History.
-	Records func(tenant string) func(Row) (Record, error)
-	// History reads PageSize records behind one, among which are all that q asks for. The
-	// successors are those that q names and were not passed.
-	History func(tenant string, q *driver.HistoryQuery, successors []string, last *Record) (text string, args []any)
+	Records func(tenant string) func(Row) (driver.Record, error)
 
+	History   History
 	Documents Documents
 	Events    Events
 }
@@ -70,12 +68,6 @@ func New(d *Dialect) *Store { return &Store{d} }
 
 // PageSize is how many rows an iterator reads at a time.
 const PageSize = 256
-
-// Record is a record with the key of its row, if the table has one.
-type Record struct {
-	driver.Record
-	Key int64
-}
 
 // Listing is a query for entries in the terms of a table: those before (Before, BeforeID) in a
 // list, and not created before Since. Its ids are sorted.
@@ -134,7 +126,7 @@ func (st *Store) Apply(ctx context.Context, tenant string, m driver.Mutation) (d
 
 // Get returns the entry, or [driver.ErrNotFound].
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}})
+	found, err := st.List(ctx, s, driver.Query{At: at, IDs: []string{id}, Limit: 1})
 	if err == nil && len(found) == 0 {
 		err = driver.ErrNotFound
 	}

@@ -194,7 +194,7 @@ func (g *group) loadEntries(b *pgx.Batch) {
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
 		r, err := scanRecord(row, g.tenant())
-		g.stored.Entries[r.Located()] = r.Record
+		g.stored.Entries[r.Located()] = r
 		return err
 	}))
 }

@@ -135,15 +135,16 @@ func dialectOf(db *DB) sqlstore.Dialect {
 		Name:    func(s string) any { return []byte(s) },
 		Names:   func(list []string) any { return idKeys(list) },
 		Damaged: func(cause error) error { return driver.ErrInternal.With("a row cannot be read", cause) },
-		Version: getVersion, Available: isAvailable, Intact: isIntact, Changes: getJournals, Lookup: lookup, List: listOf, History: historyBehind,
+		Version: getVersion, Available: isAvailable, Intact: isIntact, Changes: getJournals, Lookup: lookup, List: listOf,
+		History: sqlstore.History{OfTenant: historyOfTenant, OfRef: historyOfRef, OfSuccessors: historyOfSuccessors, OfSubject: historyOfSubject},
 		Entries: func() func(sqlstore.Row) (driver.Entry, error) {
 			return func(row sqlstore.Row) (e driver.Entry, err error) {
 				err = scanEntry(row, &e)
 				return e, err
 			}
 		},
-		Records: func(tenant string) func(sqlstore.Row) (sqlstore.Record, error) {
-			return func(row sqlstore.Row) (sqlstore.Record, error) { return scanRecord(row, tenant) }
+		Records: func(tenant string) func(sqlstore.Row) (driver.Record, error) {
+			return func(row sqlstore.Row) (driver.Record, error) { return scanRecord(row, tenant) }
 		},
 		Documents: sqlstore.Documents{
 			Page: documentPage, Parameter: `$`, Due: dueDocuments, Value: func(stored []byte) ([]byte, bool) { return stored, true },

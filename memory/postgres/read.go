@@ -131,7 +131,7 @@ const (
 		WHERE s.tenant = $1 AND s.subject = $2 AND (s.ref, s.id) > ($3, $4) ORDER BY s.ref, s.id LIMIT 256`
 )
 
-func scanRecord(row sqlstore.Row, tenant string) (r sqlstore.Record, err error) {
+func scanRecord(row sqlstore.Row, tenant string) (r driver.Record, err error) {
 	var state int16
 	err = scanEntry(row, &r.Entry, (*name)(&r.Ref), &state, (*name)(&r.For), &r.Erased)
 	r.Tenant, r.State = tenant, driver.State(state)
@@ -139,20 +139,6 @@ func scanRecord(row sqlstore.Row, tenant string) (r sqlstore.Record, err error) 
 		r.Entry = driver.Entry{ID: r.Entry.ID}
 	}
 	return r, err
-}
-
-// historyBehind returns the statement that goes on behind a record: with those of its successor.
-func historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *sqlstore.Record) (string, []any) {
-	of, id := []byte(tenant), []byte(last.Entry.ID)
-	switch {
-	case len(q.For) > 0:
-		return historyOfSuccessors, []any{of, []byte(q.Ref), idKeys(successors), id}
-	case q.Subject != "":
-		return historyOfSubject, []any{of, sqlstore.Label(tenant, q.Subject), []byte(last.Ref), id}
-	case q.Ref != "":
-		return historyOfRef, []any{of, []byte(q.Ref), id}
-	}
-	return historyOfTenant, []any{of, []byte(last.Ref), id}
 }
 
 const (

@@ -32,8 +32,8 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 	return done, db.writer.run(ctx, &call{do: func(t *tx) error {
 		done = driver.Applied{}
 		c := &change{tx: t, tenant: tenant, rows: map[driver.Located]*row{}}
-		if !m.Unversioned() {
-			c.loadVersion()
+		if err := c.begin(tenant); err != nil {
+			return err
 		}
 		if look {
 			c.load(m)
@@ -53,7 +53,6 @@ func (db *DB) try(ctx context.Context, tenant string, m *driver.Mutation, onlyPu
 		if !m.Unversioned() {
 			done.Version = c.makeVersion(plan.Grows, append([]byte{}, plan.Journal()...)) // which is not NULL
 		}
-		c.label(plan.Insert)
 		c.changeEntries(&plan)
 		for i := range m.Documents {
 			done.Revs = append(done.Revs, c.swap(&m.Documents[i], &c.documents[i]))
@@ -79,8 +78,6 @@ func sizeOf(m *driver.Mutation) (n int) {
 type change struct {
 	*tx
 	tenant    string
-	version   int64         // that it makes
-	used      driver.Limits // by the tenant before, but for what waits
 	stored    driver.Stored
 	rows      map[driver.Located]*row // that it names, as its parts have left them
 	documents []storedDocument
@@ -90,7 +87,6 @@ const (
 	getMergedInto = `SELECT e.ref, e.successor, e.id FROM json_each(?2) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ` + name0 + ` AND e.successor = ` + name1 + ` AND e.successor <> ''`
 
-	getLast    = `SELECT version, entries, bytes FROM versions WHERE tenant = ? ORDER BY version DESC LIMIT 1`
 	addVersion = `INSERT INTO versions (tenant, version, mark, entries, bytes, journal) VALUES (?, ?, ?, ?, ?, ?)`
 )
 
@@ -129,13 +125,8 @@ func placesIn(places []driver.Located) string {
 	return inJSON(rows)
 }
 
-// loadVersion reads what the next version of the tenant is made from. The transaction has the
-// database's only write lock, so that the order of versions is the order of commits.
-func (c *change) loadVersion() {
-	first(c.query, []any{&c.version, &c.used.Entries, &c.used.Bytes}, getLast, c.tenant)
-	c.version++
-}
-
+// makeVersion adds the next version of the tenant. The transaction has the database's only write
+// lock, so that the order of versions is the order of commits.
 func (c *change) makeVersion(grows driver.Limits, journal []byte) driver.Version {
 	var mark driver.Mark
 	rand.Read(mark[:])
@@ -144,76 +135,68 @@ func (c *change) makeVersion(grows driver.Limits, journal []byte) driver.Version
 }
 
 const (
-	addEntry  = `INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	addText   = `INSERT INTO texts (entry, head, content) VALUES (?, ?, ?)`
-	addLabels = `INSERT OR IGNORE INTO labels (label, entry) SELECT unhex(j.value ->> 0), j.value ->> 1 FROM json_each(?) j`
+	// The key of a new text is one more than the largest, which addText leaves to SQLite.
+	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born, entry)
+		VALUES (?, ?, ?, ?, ?, ?, 1 + ifnull((SELECT max(entry) FROM texts), 0)) ON CONFLICT DO NOTHING`
+	addText  = `INSERT INTO texts (head, content) VALUES (?, ?)`
+	addLabel = `INSERT OR IGNORE INTO labels (label, ref, id) VALUES (?, ?, ?)`
 
-	setEntries = `UPDATE entries SET born = j.value ->> 1, died = j.value ->> 2, state = j.value ->> 3,
-		successor = CAST(unhex(j.value ->> 4) AS TEXT), former = j.value ->> 5 FROM json_each(?) j WHERE entry = j.value ->> 0`
+	setEntry = `UPDATE entries SET born = ?, died = ?, state = ?, successor = ?, former = ? WHERE tenant = ? AND ref = ? AND id = ?`
 )
 
 // insert inserts an entry, unless there is one of its id.
 func (c *change) insert(x *driver.Placed) bool {
 	e := &x.Entry
 	created, expires := e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt)
-	key, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
+	_, n := c.exec(addEntry, c.tenant, x.Ref, e.ID, created, expires, c.version)
 	if n == 0 {
 		return false
 	}
-	// The key is beyond that of every text.
 	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
-	c.exec(addText, key, headOf(e.ID, created, expires, fields, e.Content), e.Content)
+	key, _ := c.exec(addText, headOf(e.ID, created, expires, fields, e.Content), e.Content)
+	for _, subject := range e.Subjects {
+		c.exec(addLabel, sqlstore.Label(c.tenant, subject), x.Ref, e.ID)
+	}
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.Located()] = r
 	return true
 }
 
-// label adds entries that were inserted to the index of subjects.
-func (c *change) label(inserted []driver.Placed) {
-	var labelled []*row
-	for _, x := range inserted {
-		if len(x.Entry.Subjects) > 0 {
-			labelled = append(labelled, c.rows[x.Located()])
-		}
-	}
-	if len(labelled) > 0 {
-		c.exec(addLabels, labelsOf(c.tenant, labelled...))
-	}
-}
-
 // changeEntries does to entries that are there what a plan says.
 func (c *change) changeEntries(p *driver.Plan) {
-	var changed, erased []*row
+	var erased []*row
 	for _, x := range p.Retire {
 		r := c.rows[x.Located]
 		r.life[1], r.State, r.For = c.version, x.State, x.For
-		changed = append(changed, r)
+		c.set(r)
 	}
 	for _, l := range p.Restore {
 		r := c.rows[l]
 		r.former = append(r.former, r.life)
 		r.life, r.State, r.For = span{c.version, never}, driver.Live, ""
-		changed = append(changed, r)
+		c.set(r)
 	}
 	for _, l := range p.Erase {
 		erased = append(erased, c.rows[l])
 	}
 	c.erase(erased)
-	var values [][6]any
-	for _, r := range append(changed, erased...) {
-		values = append(values, [6]any{r.key, r.life[0], r.life[1], r.State, inHex(r.For), r.former})
+}
+
+// set writes when an entry was live and what became of it.
+func (c *change) set(r *row) {
+	var former any
+	if r.former != nil {
+		former = inJSON(r.former)
 	}
-	if len(values) > 0 {
-		c.exec(setEntries, inJSON(values))
-	}
+	c.exec(setEntry, r.life[0], r.life[1], r.State, r.For, former, c.tenant, r.Ref, r.Entry.ID)
 }
 
 // labelsOf are the rows that entries have in the index of subjects.
 func labelsOf(tenant string, entries ...*row) string {
-	labels := [][2]any{}
+	labels := [][3]string{}
 	for _, r := range entries {
 		for _, subject := range r.Entry.Subjects {
-			labels = append(labels, [2]any{hex.EncodeToString(sqlstore.Label(tenant, subject)), r.key})
+			labels = append(labels, [3]string{inHex(r.Ref), inHex(r.Entry.ID), hex.EncodeToString(sqlstore.Label(tenant, subject))})
 		}
 	}
 	return inJSON(labels)

@@ -27,7 +27,7 @@
 //     version (K2). What is due is found by an index (K9).
 //   - Names are compared byte for byte (M1) and are parameters of statements. What is
 //     asked of a scope names its tenant and ref, what is asked of a tenant the tenant,
-//     and what belongs to an entry the key of its row, which was found by them. Only what
+//     and what an entry says the key of its text, which was found by them. Only what
 //     is asked of all tenants names none: what is due, the events that wait, which tenants
 //     there are, and [Open].
 //   - What is erased (M10) is overwritten in the pages of the file when the mutation

@@ -63,7 +63,7 @@ type span [2]int64
 // row is a record and when it was live.
 type row struct {
 	driver.Record
-	key    int64
+	key    int64 // of its text
 	life   span
 	former []span // before it was restored
 }

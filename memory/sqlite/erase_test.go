@@ -174,7 +174,7 @@ func TestM7_OverlappingTransactions(t *testing.T) {
 	}
 	do(`BEGIN IMMEDIATE`)
 	do(`INSERT INTO versions (tenant, version, mark, entries, bytes, journal) VALUES (?, 2, x'00112233445566778899', 1, 0, x'')`, home.Tenant)
-	do(`INSERT INTO entries (tenant, ref, id, created, expires, born) VALUES (?, ?, 'b', 0, 9223372036854775807, 2)`, home.Tenant, home.Ref)
+	do(`INSERT INTO entries (tenant, ref, id, created, expires, born, entry) VALUES (?, ?, 'b', 0, 9223372036854775807, 2, 2)`, home.Tenant, home.Ref)
 	do(`INSERT INTO texts (entry, content) VALUES (2, '')`)
 	do(`UPDATE entries SET died = 2, state = 3 WHERE id = 'a'`)
 

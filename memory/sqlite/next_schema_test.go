@@ -39,3 +39,19 @@ func TestMigrations_FailedScript(t *testing.T) {
 	require.Zero(t, tables)
 	require.Equal(t, len(migrations), version)
 }
+
+// A write says that another release has migrated the database, also if it has made the tables anew.
+func TestMigrations_OtherShape(t *testing.T) {
+	db := openFresh(t)
+	st := db.Memory()
+	require.NoError(t, st.Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then}))
+	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
+		t.exec(`ALTER TABLE versions RENAME COLUMN entries TO number`)
+		t.exec(`UPDATE meta SET value = 2 WHERE key = 'schema'`)
+		t.exec(`PRAGMA user_version = 2`)
+		return nil
+	}))
+	for _, id := range []string{"a", "b"} {
+		require.ErrorIs(t, st.Put(t.Context(), here, driver.Entry{ID: id, CreatedAt: then}), ErrNewerSchema)
+	}
+}

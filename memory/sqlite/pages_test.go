@@ -60,9 +60,9 @@ func TestPagesOfAPut(t *testing.T) {
 		put  func()
 		most int // bytes
 	}{
-		{"a put", func() { put(false) }, 28 << 10},
-		{"a put with a subject", func() { put(false, "subject") }, 32 << 10},
-		{"a put with a kept event", func() { put(true) }, 40 << 10},
+		{"a put", func() { put(false) }, 24 << 10},
+		{"a put with a subject", func() { put(false, "subject") }, 28 << 10},
+		{"a put with a kept event", func() { put(true) }, 36 << 10},
 	} {
 		db.writer.unclean = "unknown"
 		require.NoError(t, db.writer.emptyLog(true))

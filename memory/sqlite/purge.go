@@ -78,32 +78,29 @@ func (t *tx) removeUnused(removed bool) error {
 
 // findPurgeable selects the entries that are over, and those that are retired.
 const findPurgeable = `
-	SELECT entry, id, successor, state, expires, died FROM entries INDEXED BY entries_past
+	SELECT id, successor, state, expires, died FROM entries INDEXED BY entries_past
 		WHERE tenant = ?1 AND ref = ?2 AND died < 9223372036854775807
 	UNION ALL
-	SELECT entry, id, successor, state, expires, died FROM entries INDEXED BY entries_live
+	SELECT id, successor, state, expires, died FROM entries INDEXED BY entries_live
 		WHERE tenant = ?1 AND ref = ?2 AND died = 9223372036854775807 AND expires <= ?3`
 
 // purge removes what version v and the later ones do not show of a ref.
 func (db *DB) purge(ctx context.Context, s driver.Scope, v int64, at time.Time) (removed int, err error) {
 	err = db.tx(ctx, func(t *tx) error {
-		keys, died := map[string]int64{}, map[string]int64{}
+		died := map[string]int64{}
 		ended := driver.Stored{Entries: map[driver.Located]driver.Record{}}
 		t.query(func(rows sqlstore.Row) (bool, error) {
 			r := driver.Record{Scope: s}
-			var key, expires, end int64
-			err := rows.Scan(&key, &r.Entry.ID, &r.For, &r.State, &expires, &end)
+			var expires, end int64
+			err := rows.Scan(&r.Entry.ID, &r.For, &r.State, &expires, &end)
 			if expires != never {
 				r.Entry.ExpiresAt = sqlstore.Instant(expires)
 			}
-			r.Erased, keys[r.Entry.ID], died[r.Entry.ID] = end == 0, key, end
+			r.Erased, died[r.Entry.ID] = end == 0, end
 			ended.Entries[driver.Located{Scope: s, ID: r.Entry.ID}] = r
 			return true, err
 		}, findPurgeable, s.Tenant, s.Ref, at.UnixMilli())
-		var gone []int64
-		for _, l := range ended.Purgeable(func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at) {
-			gone = append(gone, keys[l.ID])
-		}
+		gone := ended.Purgeable(func(r *driver.Record) bool { return died[r.Entry.ID] <= v }, at)
 		if removed = len(gone); removed == 0 {
 			return errUnchanged
 		}
@@ -117,37 +114,39 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v int64, at time.Time) 
 }
 
 const (
-	getHeads = `SELECT e.entry, x.head, octet_length(x.content), e.died = 9223372036854775807
-		FROM json_each(?) j CROSS JOIN entries e ON e.entry = j.value CROSS JOIN texts x ON x.entry = e.entry WHERE x.head IS NOT NULL`
+	getHeads      = `SELECT e.ref, e.id, e.entry, e.died, x.head, octet_length(x.content) FROM ` + named + withText
+	removeEntries = `DELETE FROM entries WHERE tenant = ?1 AND (ref, id) IN (SELECT ` + name0 + `, ` + name1 + ` FROM json_each(?2) j)`
+	removeTexts   = `DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?)) RETURNING entry`
 
 	useLess = `UPDATE versions SET entries = entries - ?2, bytes = bytes - ?3
 		WHERE tenant = ?1 AND version = (SELECT max(version) FROM versions WHERE tenant = ?1)`
 )
 
 // removeEntries takes entries of a tenant out of all tables, and leaves nothing of their text.
-func (t *tx) removeEntries(tenant string, keys []int64) {
-	var labelled []*row
+func (t *tx) removeEntries(tenant string, places []driver.Located) {
+	var entries []*row
 	var freed driver.Limits
+	names := placesIn(places)
 	t.query(func(rows sqlstore.Row) (bool, error) {
 		var r row
 		var head []byte
 		var size int64
-		var live bool
-		err := rows.Scan(&r.key, &head, &size, &live)
-		if err == nil && !readHead(&r.Entry, head) { // rows of the index would stay, and the key is used again
+		err := rows.Scan(&r.Ref, &r.Entry.ID, &r.key, &r.life[1], &head, &size)
+		r.Erased = r.life[1] == 0
+		if err == nil && !r.Erased && !readHead(&r.Entry, head) { // rows of the index would stay
 			return false, fail(damaged, nil)
 		}
-		if live {
+		if r.life[1] == never {
 			freed.Entries, freed.Bytes = freed.Entries+1, freed.Bytes+size
 		}
-		labelled = append(labelled, &r)
+		entries = append(entries, &r)
 		return true, err
-	}, getHeads, inJSON(keys))
-	t.removeDocuments(removeMade, inJSON(keys))
-	t.exec(removeLabels, labelsOf(tenant, labelled...))
+	}, getHeads, tenant, names)
+	t.removeMade(tenant, entries)
+	t.exec(removeLabels, labelsOf(tenant, entries...))
 	t.exec(useLess, tenant, freed.Entries, freed.Bytes)
-	t.exec(`DELETE FROM entries WHERE entry IN (SELECT value FROM json_each(?))`, inJSON(keys))
-	t.exec(`DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?))`, inJSON(keys))
+	t.exec(removeEntries, tenant, names)
+	keys, _ := collect(t.query, scanKey, removeTexts, keysOf(entries))
 	t.erased = true
 	t.zeroGapsBeside("texts", "content", keys)
 }

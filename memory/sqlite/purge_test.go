@@ -150,17 +150,17 @@ func TestPurge_DamagedSubjects(t *testing.T) {
 	require.EqualError(t, err, "sqlite: "+damaged)
 	require.Zero(t, n)
 	var left int
-	require.NoError(t, first(db.reads(t.Context()), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.entry = e.entry`))
+	require.NoError(t, first(db.reads(t.Context()), []any{&left}, `SELECT count(*) FROM entries e JOIN labels s ON s.ref = e.ref AND s.id = e.id`))
 	require.Equal(t, 1, left)
 }
 
 // A row of the index of subjects whose entry is gone finds no entry of another tenant
-// that has its key now.
+// that has its id.
 func TestM1_StaleSubject(t *testing.T) {
 	db := openFresh(t)
 	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
 	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
-		t.exec(`INSERT INTO labels SELECT unhex(?), entry FROM labels`, hex.EncodeToString(sqlstore.Label("other", "s")))
+		t.exec(`INSERT INTO labels SELECT unhex(?), ref, id FROM labels`, hex.EncodeToString(sqlstore.Label("other", "s")))
 		return nil
 	}))
 	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {

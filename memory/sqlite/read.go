@@ -1,9 +1,6 @@
 package sqlite
 
-import (
-	"github.com/openwop/agentmemory/internal/sqlstore"
-	"github.com/openwop/agentmemory/memory/driver"
-)
+import "github.com/openwop/agentmemory/internal/sqlstore"
 
 // The statements that read entries. What is live is a range of one index, in the order of a
 // list. What was live at a version is live still, or has died since: the latter is a range of
@@ -19,12 +16,10 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.died > ?8 AND e.died < 9223372036854775807` + asked
 	fromIDs = `SELECT ` + entryColumns + ` FROM json_each(?10) j` + ofRef + withText
 
-	fromID = `SELECT ` + entryColumns + ` FROM entries e` + withText + ` WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id = ?10`
-
 	listLive = fromLive + inOrder
 	listAt   = fromLive + shown + ` UNION ALL ` + fromPast + shown + ` ORDER BY 4 DESC, 1 DESC LIMIT ?7 + 0`
 	idsLive  = fromIDs + ` WHERE +e.died = 9223372036854775807` + asked + inOrder // the + keeps it from entries_live
-	idLive   = fromID + ` AND +e.died = 9223372036854775807` + asked
+	idLive   = `SELECT ` + entryColumns + ` FROM entries e` + withText + ` WHERE e.tenant = ? AND e.ref = ? AND e.id = ? AND +e.died = 9223372036854775807`
 	idsAt    = fromIDs + ` WHERE e.died > ?8` + asked + shown + inOrder
 )
 
@@ -32,6 +27,9 @@ const (
 // it looks for the bytes of one in the head, so that few rows are read that do not match. A row
 // without a head is read, and found damaged.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
+	if len(l.IDs) == 1 && l.Version == "" { // much cheaper than a list of one
+		return idLive, []any{l.Tenant, l.Ref, l.IDs[0]}
+	}
 	limit, inHead := -1, []byte{}
 	switch {
 	case len(l.Tags) > 0:
@@ -43,10 +41,7 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	}
 	args := []any{l.Tenant, l.Ref, l.At.UnixMilli(), l.Before, l.BeforeID, l.Since, limit, version, inHead}
 	live, at := listLive, listAt
-	switch {
-	case len(l.IDs) == 1 && l.Version == "": // much cheaper than a list of one
-		return idLive, append(args, l.IDs[0])
-	case len(l.IDs) > 0:
+	if len(l.IDs) > 0 {
 		live, at, args = idsLive, idsAt, append(args, hexList(l.IDs))
 	}
 	if l.Version == "" {
@@ -66,23 +61,10 @@ const (
 		WHERE e.tenant = ?1 AND e.ref = ?2 AND e.id > ?3 ORDER BY e.id`
 	historyOfSuccessors = `SELECT ` + recordColumns + ` FROM json_each(?3) j CROSS JOIN entries e INDEXED BY entries_successor
 		ON e.tenant = ?1 AND e.ref = ?2 AND e.successor = CAST(unhex(j.value) AS TEXT) AND e.successor <> ''
-		AND e.entry > iif(j.key = 0, ?4, 0)` + withText
-	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.entry = l.entry AND e.tenant = ?1` + withText + `
-		WHERE l.label = ?2 AND l.entry > ?3 ORDER BY l.entry`
+		AND e.id > iif(j.key = 0, ?4, '')` + withText
+	historyOfSubject = `SELECT ` + recordColumns + ` FROM labels l CROSS JOIN entries e ON e.tenant = ?1 AND e.ref = l.ref AND e.id = l.id` + withText + `
+		WHERE l.label = ?2 AND (l.ref, l.id) > (?3, ?4) ORDER BY l.ref, l.id`
 )
-
-// historyBehind returns the statement that goes on behind a row: with those of its successor.
-func historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *sqlstore.Record) (string, []any) {
-	switch {
-	case len(q.For) > 0:
-		return historyOfSuccessors, []any{tenant, q.Ref, hexList(successors), last.Key}
-	case q.Subject != "":
-		return historyOfSubject, []any{tenant, sqlstore.Label(tenant, q.Subject), last.Key}
-	case q.Ref != "":
-		return historyOfRef, []any{tenant, q.Ref, last.Entry.ID}
-	}
-	return historyOfTenant, []any{tenant, last.Ref, last.Entry.ID}
-}
 
 // documentColumns are of a row d of documents and its row b of bodies, which fromDocuments
 // joins if there is one.

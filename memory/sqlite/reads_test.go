@@ -42,7 +42,7 @@ func TestPlans(t *testing.T) {
 		return text
 	}
 	const (
-		byName    = "SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id=?)"
+		byName    = "SEARCH e USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"
 		byRowid   = " USING INTEGER PRIMARY KEY (rowid=?)"
 		ofDocs    = "SEARCH d USING INDEX sqlite_autoindex_documents_1 "
 		ofEvents  = " USING INDEX sqlite_autoindex_events_1 (tenant=? AND run=? AND event=?)"
@@ -54,26 +54,29 @@ func TestPlans(t *testing.T) {
 		want  []string
 	}{
 		"list live": {listLive, false, []string{liveRange, "SEARCH x" + byRowid}},
-		"list at": {listAt, true, []string{"SEARCH e USING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))",
-			"SEARCH e USING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
+		"list at": {listAt, true, []string{liveRange,
+			"SEARCH e USING COVERING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
 		"id live":  {idLive, false, []string{byName}},
 		"ids live": {idsLive, true, []string{byName}},
 		"ids at":   {idsAt, true, []string{byName}},
 
 		"rows":               {getRows, false, []string{byName}},
-		"history":            {historyOfTenant, false, []string{"SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND (ref,id)>(?,?))"}},
-		"history of ref":     {historyOfRef, false, []string{"SEARCH e USING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref=? AND id>?)"}},
-		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND rowid>?)"}},
-		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND entry>?)"}},
-		"merged into":        {getMergedInto, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
-		"last version":       {getLast, false, []string{"SEARCH versions USING PRIMARY KEY (tenant=?)"}},
-		"set entries":        {setEntries, true, []string{"SEARCH entries" + byRowid}},
-		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND entry=?)"}},
+		"history":            {historyOfTenant, false, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND (ref,id)>(?,?))"}},
+		"history of ref":     {historyOfRef, false, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND ref=? AND id>?)"}},
+		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND id>?)"}},
+		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND (ref,id)>(?,?))"}},
+		"merged into":        {getMergedInto, false, []string{"SEARCH e USING COVERING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
+		"beginning":          {beginning, false, []string{"SEARCH s USING PRIMARY KEY (key=?)", "SEARCH u USING PRIMARY KEY (key=?) LEFT-JOIN", "SEARCH v USING PRIMARY KEY (tenant=?) LEFT-JOIN"}},
+		"set entry":          {setEntry, false, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
+		"erase entries":      {eraseEntries, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
+		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND ref=? AND id=?)"}},
 		"purgeable":          {findPurgeable, false, []string{"SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"}},
-		"heads":              {getHeads, false, []string{"SEARCH e" + byRowid, "SEARCH x" + byRowid}},
-		"scopes": {nextScope, true, []string{"SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 (tenant=? AND ref>?)",
+		"heads":              {getHeads, false, []string{byName, "SEARCH x" + byRowid}},
+		"remove entries":     {removeEntries, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
+		"remove texts":       {removeTexts, true, []string{"SEARCH texts" + byRowid}},
+		"scopes": {nextScope, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref>?)",
 			"SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 (tenant=? AND ref>?)",
-			"SEARCH entries USING COVERING INDEX sqlite_autoindex_entries_1 (tenant>?)",
+			"SEARCH entries USING PRIMARY KEY (tenant>?)",
 			"SEARCH documents USING COVERING INDEX sqlite_autoindex_documents_1 (tenant>?)"}},
 
 		"due":                   {dueDocuments, false, []string{"SEARCH d USING INDEX documents_due (kind=? AND due<?)"}},

@@ -26,7 +26,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	}
 	version, err := schemaVersion(w.conn)
 	if err == nil && version < len(migrations) {
-		err = w.run(ctx, &call{do: (*tx).upgrade, upgrades: true}, alone)
+		err = w.run(ctx, &call{do: (*tx).upgrade}, alone)
 	}
 	if err != nil {
 		return err

@@ -52,14 +52,14 @@ func dialectOf(db *DB) sqlstore.Dialect {
 		Lookup:    lookup,
 		List:      listOf,
 		Entries:   func() func(sqlstore.Row) (driver.Entry, error) { return newScanner().read },
-		Records: func(tenant string) func(sqlstore.Row) (sqlstore.Record, error) {
+		Records: func(tenant string) func(sqlstore.Row) (driver.Record, error) {
 			scan := rowScanner(tenant)
-			return func(rows sqlstore.Row) (sqlstore.Record, error) {
+			return func(rows sqlstore.Row) (driver.Record, error) {
 				r, err := scan(rows)
-				return sqlstore.Record{Record: r.Record, Key: r.key}, err
+				return r.Record, err
 			}
 		},
-		History: historyBehind,
+		History: sqlstore.History{OfTenant: historyOfTenant, OfRef: historyOfRef, OfSuccessors: historyOfSuccessors, OfSubject: historyOfSubject},
 		Documents: sqlstore.Documents{
 			Page: documentPage, Parameter: `?`, KindInGroup: `d.kind`, Due: dueDocuments, Value: unsummed,
 			Of: ``, OfTenant: `d.tenant = ?1`,

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"encoding/hex"
+	"maps"
 	"slices"
 
 	"github.com/openwop/agentmemory/internal/sqlstore"
@@ -31,12 +32,11 @@ const (
 	addOf         = `INSERT OR IGNORE INTO document_of (rev, entry) SELECT ?3, e.entry FROM json_each(?4) j` + ofRef
 	addTextLabels = `INSERT OR IGNORE INTO document_labels (rev, label) SELECT ?1, unhex(j.value) FROM json_each(?2) j`
 
-	// removeMade removes the documents that were made of any of some entries, or of the whole
-	// ref of one that was not erased before.
+	// removeMade removes the documents that were made of any of some entries, or of a whole ref.
 	removeMade = `DELETE FROM documents WHERE rev IN (
-		SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?1))
-		UNION ALL SELECT d.rev FROM json_each(?1) j CROSS JOIN entries e ON e.entry = j.value AND e.died > 0
-			CROSS JOIN documents d INDEXED BY documents_whole ON d.tenant = e.tenant AND d.ref = e.ref AND d.whole = 1)
+		SELECT rev FROM document_of WHERE entry IN (SELECT value FROM json_each(?2))
+		UNION ALL SELECT d.rev FROM json_each(?3) j CROSS JOIN documents d INDEXED BY documents_whole
+			ON d.tenant = ?1 AND d.ref = CAST(unhex(j.value) AS TEXT) AND d.whole = 1)
 		RETURNING rev, body`
 )
 
@@ -131,12 +131,14 @@ func (t *tx) removeDocuments(text string, args ...any) (revs []int64) {
 	return revs
 }
 
-// removeMade removes the documents that were made of entries.
-func (c *change) removeMade(keys []int64) {
-	revs := c.removeDocuments(removeMade, inJSON(keys))
-	for i := range c.documents {
-		if slices.Contains(revs, c.documents[i].rev) {
-			c.documents[i] = storedDocument{}
+// removeMade removes the documents that were made of entries, or of the whole ref of one that was
+// not erased before, and returns their revisions.
+func (t *tx) removeMade(tenant string, entries []*row) (revs []int64) {
+	refs := map[string]bool{}
+	for _, r := range entries {
+		if !r.Erased {
+			refs[r.Ref] = true
 		}
 	}
+	return t.removeDocuments(removeMade, tenant, keysOf(entries), hexList(slices.Collect(maps.Keys(refs))))
 }

@@ -59,7 +59,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 // dropVersions begins a history of a tenant anew, behind the number that it has come to.
 func (t *tx) dropVersions(tenant string) {
 	c := &change{tx: t, tenant: tenant}
-	c.loadVersion()
+	c.begin(tenant)
 	c.makeVersion(driver.Limits{}, nil)
 	t.exec(`DELETE FROM versions WHERE tenant = ? AND version < ?`, tenant, c.version)
 	t.exec(`DELETE FROM erased_spans WHERE tenant = ?`, tenant)
@@ -68,7 +68,7 @@ func (t *tx) dropVersions(tenant string) {
 const (
 	dropDocuments = `DELETE FROM documents WHERE rev IN (SELECT rev FROM documents WHERE tenant = ? LIMIT ? + 0) RETURNING rev, body`
 	dropEvents    = `DELETE FROM events WHERE number IN (SELECT number FROM events WHERE tenant = ? LIMIT ? + 0)`
-	someEntries   = `SELECT entry FROM entries WHERE tenant = ? LIMIT ? + 0`
+	someEntries   = `SELECT ref, id FROM entries WHERE tenant = ? LIMIT ? + 0`
 	anyLeft       = `SELECT EXISTS (SELECT 1 FROM documents WHERE tenant = ?1) OR EXISTS (SELECT 1 FROM events WHERE tenant = ?1)
 		OR EXISTS (SELECT 1 FROM entries WHERE tenant = ?1)`
 )
@@ -78,8 +78,10 @@ const (
 func (t *tx) dropSome(tenant string, limit int64) (more bool) {
 	limit -= int64(len(t.removeDocuments(dropDocuments, tenant, limit)))
 	_, events := t.exec(dropEvents, tenant, limit)
-	keys, _ := collect(t.query, scanKey, someEntries, tenant, limit-events)
-	t.removeEntries(tenant, keys)
+	places, _ := collect(t.query, func(rows sqlstore.Row) (l driver.Located, err error) {
+		return l, rows.Scan(&l.Ref, &l.ID)
+	}, someEntries, tenant, limit-events)
+	t.removeEntries(tenant, places)
 	first(t.query, []any{&more}, anyLeft, tenant)
 	return more
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/openwop/agentmemory/internal/groupcommit"
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // tx is what a call does in a write transaction. Once a method has failed the others do
@@ -15,6 +15,9 @@ type tx struct {
 	w   *writer
 	ctx context.Context // ends it between two statements
 	err error
+	// version is the next one of the tenant that begin was told, which used so much but for what waits.
+	version int64
+	used    driver.Limits
 	// changed tells that rows were changed.
 	changed bool
 	// erased tells that text was removed, which is to leave the log too.
@@ -26,8 +29,6 @@ type tx struct {
 // call is what a caller wants to do in a transaction.
 type call struct {
 	do func(*tx) error
-	// upgrades says that the database need not have our tables yet.
-	upgrades bool
 	// refused is what do returned if the transaction did not fail: nothing that the call did
 	// is committed. It is set again if do is called again.
 	refused error
@@ -46,7 +47,12 @@ const alone = groupcommit.MaxBytes + 1
 // tx runs f in a transaction of its own, and commits it unless f fails or the context ends
 // before the commit begins.
 func (db *DB) tx(ctx context.Context, f func(*tx) error) error {
-	return db.writer.run(ctx, &call{do: f}, alone)
+	return db.writer.run(ctx, &call{do: func(t *tx) error {
+		if err := t.begin(""); err != nil {
+			return err
+		}
+		return f(t)
+	}}, alone)
 }
 
 // run runs a call of so many bytes, in a transaction with others that wait if there are any.
@@ -107,9 +113,6 @@ func (w *writer) commit(ctx context.Context, take func() (context.Context, []*ca
 
 // runAll runs calls and reports whether there is anything to commit.
 func (t *tx) runAll(calls []*call) (changed bool) {
-	if !calls[0].upgrades {
-		t.checkSchema()
-	}
 	for i := 0; i < len(calls) && t.err == nil; i++ {
 		own := &tx{w: t.w, ctx: t.ctx}
 		if calls[i].refused = calls[i].do(own); calls[i].refused == nil {
@@ -139,27 +142,30 @@ func (t *tx) emptyUnused() {
 	t.unused = nil
 }
 
-// checkSchema fails if the database is no longer what this program knows, and learns whether
-// any process has erased something and did not empty the log.
-func (t *tx) checkSchema() {
-	var newer, cleaned bool
-	t.query(func(rows sqlstore.Row) (bool, error) {
-		var note string
-		if err := rows.Scan(&newer, &note); err != nil {
-			return false, err
-		}
-		if newer {
-			return false, ErrNewerSchema
-		}
-		if cleaned = note == t.w.cleaned; !cleaned {
-			t.w.unclean = note
-		}
-		return true, nil
-	}, `SELECT 1, value FROM meta WHERE key = 'schema' AND CAST(value AS INTEGER) > ?
-		UNION ALL SELECT 0, value FROM meta WHERE key = 'unclean'`, len(migrations))
-	if cleaned {
-		t.exec(`DELETE FROM meta WHERE key = 'unclean'`)
+// beginning reads the version of the schema, the note of an erasure, and the last version of a tenant.
+const beginning = `SELECT CAST(s.value AS INTEGER) > ?2, ifnull(u.value, ''), 1 + ifnull(v.version, 0), ifnull(v.entries, 0), ifnull(v.bytes, 0)
+	FROM meta s LEFT JOIN meta u ON u.key = 'unclean' LEFT JOIN versions v ON v.tenant = ?1
+	WHERE s.key = 'schema' ORDER BY v.version DESC LIMIT 1`
+
+// begin fails if the database is no longer what this program knows, learns whether any process has
+// erased something and did not empty the log, and reads what the next version of a tenant is made from.
+func (t *tx) begin(tenant string) error {
+	var newer bool
+	var note string
+	if err := first(t.query, []any{&newer, &note, &t.version, &t.used.Entries, &t.used.Bytes}, beginning, tenant, len(migrations)); err != nil {
+		_, why := schemaVersion(t.w.conn)
+		newer = why == ErrNewerSchema // which has no such columns
 	}
+	switch {
+	case newer:
+		t.err = ErrNewerSchema
+	case note == "":
+	case note == t.w.cleaned:
+		t.exec(`DELETE FROM meta WHERE key = 'unclean'`)
+	default:
+		t.w.unclean = note
+	}
+	return t.err
 }
 
 func (w *writer) rollback() {

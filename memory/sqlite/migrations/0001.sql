@@ -22,12 +22,12 @@ CREATE TABLE versions (
 
 -- An entry is seen at the versions from born to before died, and at those from before it was
 -- restored: former is NULL or such pairs, in JSON. One that was erased is seen at none: it has
--- died at 0.
+-- died at 0. The column entry is the key of what it says in texts.
 CREATE TABLE entries (
-	entry     INTEGER PRIMARY KEY,
 	tenant    TEXT NOT NULL,
 	ref       TEXT NOT NULL,
 	id        TEXT NOT NULL,
+	entry     INTEGER NOT NULL,
 	created   INTEGER NOT NULL,
 	expires   INTEGER NOT NULL,
 	born      INTEGER NOT NULL,
@@ -35,12 +35,13 @@ CREATE TABLE entries (
 	state     INTEGER NOT NULL DEFAULT 0,
 	successor TEXT NOT NULL DEFAULT '',
 	former    TEXT,
-	UNIQUE (tenant, ref, id)
-) STRICT;
+	PRIMARY KEY (tenant, ref, id)
+) STRICT, WITHOUT ROWID;
 
-CREATE INDEX entries_live ON entries (tenant, ref, created, id, born, expires)
+-- These have what a list shows of an entry, so that it looks up the text alone.
+CREATE INDEX entries_live ON entries (tenant, ref, created, id, born, expires, entry, former)
 	WHERE died = 9223372036854775807;
-CREATE INDEX entries_past ON entries (tenant, ref, died)
+CREATE INDEX entries_past ON entries (tenant, ref, died, id, created, born, expires, entry, former)
 	WHERE died < 9223372036854775807;
 CREATE INDEX entries_successor ON entries (tenant, ref, successor)
 	WHERE successor <> '';
@@ -65,8 +66,9 @@ CREATE TABLE erased_spans (
 -- Entries by a digest of the tenant and a subject label.
 CREATE TABLE labels (
 	label BLOB NOT NULL,
-	entry INTEGER NOT NULL,
-	PRIMARY KEY (label, entry)
+	ref   TEXT NOT NULL,
+	id    TEXT NOT NULL,
+	PRIMARY KEY (label, ref, id)
 ) STRICT, WITHOUT ROWID;
 
 -- The key of a row is the revision, so that it is never used again. Machinery has its value
