@@ -48,21 +48,27 @@ var workScopes = []driver.Scope{home, home, at(home.Tenant, "sales"), at("globex
 var workFacts = []memory.Draft{
 	{Content: "Lena prefers e-mail."}, {Content: "Lena prefers  e-mail"}, {Content: "Tomas signs orders.", Tags: []string{"note", "desk"}},
 	{Content: "The plan is Starter.", Tags: []string{"slot:plan"}}, {Content: "The plan is Team.", Tags: []string{"slot:plan"}},
-	{Content: "Brightwater pays within 30 days."}, {Content: "Brightwater pays within 60 days."}, {Content: "The key is " + canary + "."},
+	{Content: "Brightwater pays within 30 days.", Tags: []string{"note", "desk"}}, {Content: "Brightwater pays within 60 days.", Tags: []string{"desk", "note"}}, {Content: "The key is " + canary + "."},
 }
 
 func customer(x int) string { return fmt.Sprint("customer:", x%3) }
 
+// draft is one of the facts, of a customer or of none.
+func (h *worker) draft(x int) memory.Draft {
+	d := workFacts[x%len(workFacts)]
+	if x /= len(workFacts); x%2 == 0 {
+		d.Subjects = []string{customer(x / 2)}
+	}
+	if x/2%5 == 0 {
+		d.ExpiresAt = h.w.now.Add(59 * time.Minute)
+	}
+	return d
+}
+
 // What hosts do without an engine.
 var (
 	putWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
-		d := workFacts[x%len(workFacts)]
-		if x /= len(workFacts); x%2 == 0 {
-			d.Subjects = []string{customer(x / 2)}
-		}
-		if x/2%5 == 0 {
-			d.ExpiresAt = h.w.now.Add(59 * time.Minute)
-		}
+		d := h.draft(x)
 		h.w.did("put %s in %s", short(d.Content), describeScope(s))
 		_, err := h.job(s.Tenant, nil).Put(h.w.ctx, s.Ref, d)
 		return err
@@ -115,7 +121,7 @@ var (
 			return nil
 		}
 		h.w.did("the run puts an entry in %s", short(s.Ref))
-		_, err := h.view.Put(h.w.ctx, s.Ref, workFacts[x%len(workFacts)])
+		_, err := h.view.Put(h.w.ctx, s.Ref, h.draft(x))
 		return err
 	}}
 	searchWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
@@ -262,7 +268,7 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 }
 
 // failedWork is the case of a host whose calls fail, without an engine.
-var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant that fails at any call is completed by the same again", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
+var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant reaches what it reaches on another store, open views too, and is completed by the same again if any call of it fails", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
 
 // shortest plays turns, and fails with the shortest sequence of them that fails.
 func (w *world) shortest(turns []turn, play func([]turn) *failure) {
