@@ -3,7 +3,6 @@ package adaptertest
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -472,14 +471,6 @@ func (w *world) sameOutbox(got, want []events.Record) {
 	}
 	w.sameEvents(got, names...)
 	for i := range got {
-		w.sameEvent(&got[i], &want[i])
-	}
-}
-
-func (w *world) sameEvent(got, want *events.Record) {
-	same := *got
-	same.Time = want.Time
-	if !got.Time.Equal(want.Time) || !reflect.DeepEqual(same, *want) {
-		w.fail(describeEvent(want), describeEvent(got))
+		w.check(sameRecord(&got[i], &want[i]), describeEvent(&want[i]), "%s", describeEvent(&got[i]))
 	}
 }

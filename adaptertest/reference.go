@@ -401,13 +401,16 @@ func (t *refTenant) removeMadeOf(ref, id string) {
 	delete(t.origins, place{ref, id})
 }
 
-// purgeEvents removes what is kept of runs whose newest event is from before an instant.
-func (r *reference) purgeEvents(before time.Time) {
+// purgeEvents removes what is kept of runs whose first and last event are from before an instant,
+// and returns how many they are.
+func (r *reference) purgeEvents(before time.Time) (runs int) {
 	for run, kept := range r.log.runs {
 		if len(kept) > 0 && kept[0].Time.Before(before) && kept[len(kept)-1].Time.Before(before) {
 			r.log.forget(run)
+			runs++
 		}
 	}
+	return runs
 }
 
 func (r *reference) delivered(recs []events.Record) {

@@ -123,8 +123,7 @@ func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) 
 
 // event is a record of a run of home's tenant.
 func (w *world) event(run, id string) events.Record {
-	return events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now,
-		Payload: events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "m-" + id}}
+	return sampled(events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now})
 }
 
 // undelivered reads what waits of a run, or of all tenants if both are empty.
