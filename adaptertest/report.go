@@ -64,6 +64,7 @@ type Report struct {
 	Laws []Law `json:"laws"`
 
 	durable bool // as the store says
+	coverage
 }
 
 func (r *Report) brokenLaw(name string) bool {
@@ -152,11 +153,10 @@ func (r *Report) String() string {
 			count[c.Status]++
 		}
 		fmt.Fprintf(&b, "%-12s %-7s %-12s %3d proven", l.Name, l.Number, l.Status, count[Proven])
-		if n := count[Broken]; n > 0 {
-			fmt.Fprintf(&b, ", %d broken", n)
-		}
-		if n := count[NotOffered]; n > 0 {
-			fmt.Fprintf(&b, ", %d not offered", n)
+		for _, s := range []Status{Broken, NotOffered} {
+			if n := count[s]; n > 0 {
+				fmt.Fprintf(&b, ", %d %s", n, s)
+			}
 		}
 		b.WriteByte('\n')
 	}
@@ -190,20 +190,6 @@ func (r *Report) String() string {
 		}
 	}
 	return b.String()
-}
-
-func newReport(cfg Config, found *findings) *Report {
-	return &Report{
-		Version:    libraryVersion(),
-		Durability: NotProven,
-		Offers:     append([]Offer{}, found.offers...),
-		NotOffered: found.reasons,
-		Missing:    append([]Offer{}, found.missing(cfg.Require)...),
-		Remarks:    append([]string{}, found.remarks...),
-		Seed:       cfg.Seed,
-		Laws:       []Law{},
-		durable:    found.traits.Durable,
-	}
 }
 
 // libraryVersion is the version of this module in the program that runs; "(devel)" if its
@@ -249,15 +235,26 @@ func (r *Report) add(l *law, c *Case) {
 	}
 }
 
+// levels are the steps, each named by the offer that leads to it.
+var levels = []Level{LevelAdapter, LevelTransactor, LevelVersioned}
+
 // levelOf is the step that a case with these needs belongs to.
 func levelOf(needs []Offer) Level {
-	switch {
-	case slices.Contains(needs, Versioned):
-		return LevelVersioned
-	case slices.Contains(needs, Transactor):
-		return LevelTransactor
+	for _, l := range slices.Backward(levels) {
+		if slices.Contains(needs, Offer(l)) {
+			return l
+		}
 	}
 	return LevelAdapter
+}
+
+// levelsFrom are the steps that the store offers, from one on.
+func (r *Report) levelsFrom(least Level) []Level {
+	end := 1
+	for end < len(levels) && slices.Contains(r.Offers, Offer(levels[end])) {
+		end++
+	}
+	return levels[slices.Index(levels, least):end]
 }
 
 // finish works out the level and the durability.
@@ -275,13 +272,10 @@ func (r *Report) finish() {
 		}
 	}
 	r.Level = LevelNone
-	for _, step := range []struct {
-		level Level
-		offer Offer
-	}{{LevelAdapter, ""}, {LevelTransactor, Transactor}, {LevelVersioned, Versioned}} {
-		if broken[step.level] || step.offer != "" && !slices.Contains(r.Offers, step.offer) {
+	for _, l := range r.levelsFrom(LevelAdapter) {
+		if broken[l] {
 			return
 		}
-		r.Level = step.level
+		r.Level = l
 	}
 }
