@@ -31,6 +31,7 @@ type worker struct {
 	fault  atomic.Pointer[Fault] // of the calls that its bank makes
 	pass   string                // the id of a pass
 	view   *memory.Run           // nil if none was started
+	token  memory.Token          // of one of its positions
 	answer []string              // to the last question
 }
 
@@ -112,16 +113,23 @@ var (
 		return h.bank.DropTenant(h.w.ctx, "globex")
 	}}
 	startRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
-		h.w.did("start a run")
-		h.view = h.run(home.Tenant, h.pass, "")
+		if x%2 == 0 {
+			h.token = ""
+		}
+		h.w.did("start a run, from a token of the last one: %t", h.token != "")
+		h.view = h.run(home.Tenant, h.pass, h.token)
 		return nil
 	}}
 	putInRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
 		if h.view == nil {
 			return nil
 		}
-		h.w.did("the run puts an entry in %s", short(s.Ref))
-		_, err := h.view.Put(h.w.ctx, s.Ref, h.draft(x))
+		h.w.did("the run puts an entry in %s, and takes a token", short(s.Ref))
+		if _, err := h.view.Put(h.w.ctx, s.Ref, h.draft(x)); err != nil {
+			return err
+		}
+		token, err := h.view.Token(h.w.ctx)
+		h.token = token
 		return err
 	}}
 	searchWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
@@ -350,6 +358,14 @@ func (h *worker) holds() (lines []string) {
 			hits, err := h.view.Search(h.w.ctx, ref, memory.Search{Text: "plan", Rank: "lexical"})
 			h.w.must(err)
 			say("the run finds in %s: %s", ref, describe(textsFound(hits)))
+		}
+	}
+	if h.token != "" {
+		as, err := h.bank.AsOf(h.w.ctx, home.Tenant, h.token)
+		h.w.must(err)
+		for _, ref := range []string{home.Ref, "sales"} {
+			entries, err := as.List(h.w.ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+			say("as of the token there are in %s: %s, unavailable %t", ref, describe(contentsOf(entries)), errors.Is(err, driver.ErrSnapshotUnavailable))
 		}
 	}
 	if h.tx != nil {

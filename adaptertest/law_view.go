@@ -1,11 +1,9 @@
 package adaptertest
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -17,7 +15,7 @@ func viewLaw() law {
 	), []testCase{
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
+		workCase("run-token", "reading as of a token and resuming from one show what the run saw, and a token that could have seen what was forgotten is refused", v, startRunWork, putInRunWork, forgetWork),
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
 	}...)}
 }
@@ -83,71 +81,26 @@ func otherIncarnation(w *world) {
 	w.refused(home, v)
 }
 
-func runToken(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	one := h.note(job, home.Ref, "one")
-	h.note(job, home.Ref, "two", "customer:1")
-	h.note(job, "sales", "elsewhere")
-	run := h.run(home.Tenant, "run-1", "")
-	h.note(run, home.Ref, "own")
-	token, err := run.Token(w.ctx)
-	w.must(err)
-	w.did("two entries are there, a run writes a third and takes a token; then the first is deleted")
-	h.note(run, home.Ref, "more")
-	_, err = job.Delete(w.ctx, home.Ref, one.ID)
-	w.must(err)
-	as, err := h.bank.AsOf(w.ctx, home.Tenant, token)
-	w.must(err)
-	w.sameTexts(w.contents(as, home.Ref), "one", "two", "own")
-	w.did("the run is resumed from the token")
-	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "two", "own")
-	w.did("the customer of the second is forgotten")
-	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
-	w.must(err)
-	_, err = as.List(w.ctx, home.Ref, memory.ListOptions{})
-	w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
-	w.sameTexts(w.contents(as, "sales"), "elsewhere")
-	w.did("the run is resumed from the token")
-	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
-}
-
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
 	want := w.putMany(home, w.size(300, 1000, 5000), nil)
-	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
-	end := func(ref, id string) {
-		w.puts(at(home.Tenant, ref), id)
-		w.delete(at(home.Tenant, ref), id, true)
-	}
+	refs := w.size(60, 200, 1000)
 	w.quietly(fmt.Sprintf("put an entry in each of %d refs and delete it", refs), func() {
 		for i := range refs {
-			end(fmt.Sprint("ref ", i), "e")
+			s := at(home.Tenant, fmt.Sprint("ref ", i))
+			w.puts(s, "e")
+			w.delete(s, "e", true)
 		}
 	})
-	var removed, purging atomic.Int64
-	purging.Store(2)
-	w.quietly("two put, delete and purge, while two read what stays", func() {
-		w.parallel(4, func(i int) {
-			if i > 1 {
-				for purging.Load() > 0 {
-					w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
-				}
-				return
-			}
-			defer purging.Add(-1)
-			for k := range rounds {
-				v, err := w.versions.Version(w.ctx, home.Tenant)
+	var removed atomic.Int64
+	w.during("two purge, while two read what stays", func() {
+		w.parallel(2, func(i int) {
+			for range 4 {
+				n, err := w.versions.Purge(w.ctx, home.Tenant, w.version(home.Tenant), w.now)
 				w.must(err)
-				n, err := w.versions.Purge(w.ctx, home.Tenant, v, w.now)
-				if !errors.Is(err, driver.ErrSnapshotUnavailable) { // the other was first
-					w.must(err)
-				}
 				removed.Add(int64(n))
-				end(fmt.Sprint("own ", i), fmt.Sprint("e", k))
 			}
 		})
-		removed.Add(int64(w.purge(home.Tenant, w.version(home.Tenant))))
-	})
-	w.check(removed.Load() == int64(refs+2*rounds), fmt.Sprintf("%d records removed", refs+2*rounds), "%d", removed.Load())
+	}, 2, func(int) { w.sameIDs(w.list(home, driver.Query{At: w.now}), want) })
+	w.check(removed.Load() == int64(refs), fmt.Sprintf("%d records removed", refs), "%d", removed.Load())
 }
