@@ -94,10 +94,6 @@ func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
 	return recs
 }
 
-func equalRecords(a, b *driver.Record) bool {
-	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
-}
-
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
