@@ -71,20 +71,22 @@ var (
 	putWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		d := h.draft(x)
 		h.w.did("put %s in %s", short(d.Content), describeScope(s))
-		_, err := h.job(s.Tenant, nil).Put(h.w.ctx, s.Ref, d)
+		_, err := h.job("pass", s.Tenant).Put(h.w.ctx, s.Ref, d)
 		return err
 	}}
 	deleteWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "delete", func(e driver.Entry) error {
-			_, err := h.job(s.Tenant, nil).Delete(h.w.ctx, s.Ref, e.ID)
+			_, err := h.job("pass", s.Tenant).Delete(h.w.ctx, s.Ref, e.ID)
 			return err
 		})
 	}}
 	mergeWork = work{[]Offer{Transactor}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "merge with the newest", func(e driver.Entry) error {
-			newest := h.live(s)[0]
-			h.merge(h.job(s.Tenant, nil), s.Ref, "both "+e.Content, e, newest)
-			return nil
+			both := []string{e.ID, h.live(s)[0].ID}
+			_, err := h.job("pass", s.Tenant).Rewrite(h.w.ctx, s.Ref, memory.Rewrite{Derive: []memory.Derived{{
+				Draft: memory.Draft{Content: "both " + e.Content}, Sources: both, Merges: both,
+			}}})
+			return err
 		})
 	}}
 	forgetWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
@@ -117,8 +119,9 @@ var (
 			h.token = ""
 		}
 		h.w.did("start a run, from a token of the last one: %t", h.token != "")
-		h.view = h.run(home.Tenant, h.pass, h.token)
-		return nil
+		view, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: h.pass, Tenant: home.Tenant, Resume: h.token, Redactor: redact.New(redact.Config{})})
+		h.view = view
+		return err
 	}}
 	putInRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
 		if h.view == nil {
@@ -163,9 +166,7 @@ func textsFound(hits []memory.Hit) (texts []string) {
 
 // live are the entries that live in a scope.
 func (h *worker) live(s driver.Scope) []driver.Entry {
-	entries, err := h.bank.Reader(s.Tenant).List(h.w.ctx, s.Ref, memory.ListOptions{Limit: memory.MaxListLimit})
-	h.w.must(err)
-	return entries
+	return h.w.live(h.bank.Reader(s.Tenant), s.Ref)
 }
 
 // ofOne does something with a live entry, if there is one.
@@ -354,7 +355,7 @@ func (h *worker) holds() (lines []string) {
 	say("the last answer: %s", describe(h.answer))
 	if h.view != nil {
 		for _, ref := range []string{home.Ref, "sales"} {
-			say("the run sees in %s: %s", ref, describe(h.w.contents(h.view.Memory(), ref)))
+			say("the run sees in %s: %s", ref, describe(contentsOf(h.w.live(h.view.Memory(), ref))))
 			hits, err := h.view.Search(h.w.ctx, ref, memory.Search{Text: "plan", Rank: "lexical"})
 			h.w.must(err)
 			say("the run finds in %s: %s", ref, describe(textsFound(hits)))
@@ -426,7 +427,7 @@ var (
 		engine, err := consolidate.New(consolidate.Config{})
 		h.w.must(err)
 		h.w.did("consolidate %s", describeScope(s))
-		job := h.named(h.pass, s.Tenant, nil)
+		job := h.job(h.pass, s.Tenant)
 		if _, err := engine.Run(h.w.ctx, job, s.Ref, consolidate.Options{}); err != nil {
 			return err
 		}
@@ -441,7 +442,7 @@ var (
 	armWork = work{[]Offer{Transactor, Scheduler}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "arm", func(e driver.Entry) error {
 			a := []commitment.Arm{{At: h.w.now.Add(time.Duration(9+x%9*10) * time.Minute)}, {Every: time.Hour}, {Predicate: "signed"}}[x%3]
-			_, err := h.engine().Arm(h.w.ctx, h.job(s.Tenant, nil), commitment.Source{Ref: s.Ref, MemoryID: e.ID}, a)
+			_, err := h.engine().Arm(h.w.ctx, h.job("pass", s.Tenant), commitment.Source{Ref: s.Ref, MemoryID: e.ID}, a)
 			return err
 		})
 	}}
@@ -467,7 +468,7 @@ func (h *worker) distill(s driver.Scope, policy distill.Policy, archive bool) er
 	r, err := distill.New(distill.Config{})
 	h.w.must(err)
 	h.w.did("distill %s, with an archive: %t", describeScope(s), archive)
-	job, opts := h.named(h.pass, s.Tenant, nil), distill.Options{Sources: policy}
+	job, opts := h.job(h.pass, s.Tenant), distill.Options{Sources: policy}
 	if archive {
 		_, err = r.Distill(h.w.ctx, job, s.Ref, opts)
 	} else {

@@ -31,10 +31,10 @@ func (w *world) counts(tenant string, limit, want int) {
 
 func racingRelays(w *world) {
 	first := w.host()
-	job := first.job(home.Tenant, nil)
+	job := first.job("pass", home.Tenant)
 	w.quietly("put 50 entries through a bank with events", func() {
 		for i := range 50 {
-			first.note(job, home.Ref, fmt.Sprint(i))
+			first.note(job, fmt.Sprint(i))
 		}
 	})
 	w.quietly("relay by four banks at once, then flush the run", func() {

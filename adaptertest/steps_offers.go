@@ -114,7 +114,7 @@ func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) 
 	for _, rec := range w.history(tenant, q) {
 		got = append(got, rec.Entry.ID)
 	}
-	w.sameTexts(got, want...)
+	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }
 
 // event is a record of a run of home's tenant.
