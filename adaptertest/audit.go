@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -439,12 +440,10 @@ func (w *world) auditHorizons() {
 
 // sameOutbox expects the same events, whole and in the same order.
 func (w *world) sameOutbox(got, want []events.Record) {
-	names := []string{}
-	for _, e := range want {
-		names = append(names, e.ID)
-	}
-	w.sameEvents(got, names...)
-	for i := range got {
-		w.check(sameRecord(&got[i], &want[i]), describeEvent(&want[i]), "%s", describeEvent(&got[i]))
-	}
+	sameList(w, got, want, func(got, want *events.Record) string {
+		if sameRecord(got, want) {
+			return ""
+		}
+		return differencesOf("", reflect.ValueOf(*got), reflect.ValueOf(*want))
+	})
 }

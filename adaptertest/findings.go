@@ -1,34 +1,14 @@
 package adaptertest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-// coverage is what the steps of all cases met. A case whose store hangs goes on beside the others.
-type coverage struct {
-	mu      sync.Mutex
-	reached map[string]bool
-}
-
-// reach notes what a step met.
-func (c *coverage) reach(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reached[what] = true
-}
-
-// hasReached tells whether a step of any case so far met this.
-func (c *coverage) hasReached(what string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reached[what]
-}
 
 func (r *Report) offer(o Offer, ok bool, reason string) {
 	if ok {
@@ -43,10 +23,7 @@ func (r *Report) missing(wanted []Offer) []Offer {
 }
 
 func (r *Report) reason(o Offer) string {
-	if reason, known := r.NotOffered[o]; known {
-		return reason
-	}
-	return "the kit does not know this ability"
+	return cmp.Or(r.NotOffered[o], "the kit does not know this ability")
 }
 
 // look opens a store to see what it offers.
@@ -67,10 +44,7 @@ func (cfg Config) look(ctx context.Context) (found *Report, err error) {
 		return nil, errors.New("adaptertest: Config.New gave no store")
 	}
 	defer closeStore(store)
-	found = &Report{
-		Version: libraryVersion(), Durability: NotProven, Offers: []Offer{}, NotOffered: map[Offer]string{}, Remarks: []string{}, Seed: cfg.Seed, Laws: []Law{},
-		coverage: coverage{reached: map[string]bool{}},
-	}
+	found = &Report{Version: libraryVersion(), Durability: NotProven, Offers: []Offer{}, NotOffered: map[Offer]string{}, Remarks: []string{}, Seed: cfg.Seed, Laws: []Law{}}
 	if err := errors.Join(found.inspect(store, cfg.Reopen != nil), found.outlives(ctx, cfg, store)); err != nil {
 		return nil, err
 	}

@@ -431,25 +431,20 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		return last.to > 0 && last.to <= v
 	}
 	successor := func(rec *refRecord) *refRecord { return t.find(rec.Ref, rec.For) }
-	// What is merged comes back when the end of its chain is erased.
-	mayReturn := func(rec *refRecord) bool {
-		if rec.Erased || !rec.Entry.LiveAt(at) {
-			return false
-		}
-		for rec.State == driver.Merged && successor(rec) != nil {
-			rec = successor(rec)
-		}
-		return rec.State == driver.Live
-	}
-	end := func(rec *refRecord) *refRecord { // of a chain of successors
-		for successor(rec) != nil {
+	// end is the last of a chain of successors: of all, or of those that are merged.
+	end := func(rec *refRecord, all bool) *refRecord {
+		for successor(rec) != nil && (all || rec.State == driver.Merged) {
 			rec = successor(rec)
 		}
 		return rec
 	}
+	// What is merged comes back when the end of its chain is erased.
+	mayReturn := func(rec *refRecord) bool {
+		return !rec.Erased && rec.Entry.LiveAt(at) && end(rec, false).State == driver.Live
+	}
 	stays := map[*refRecord]bool{}
 	for _, rec := range t.records {
-		if over(rec) && over(end(rec)) && !mayReturn(rec) {
+		if over(rec) && over(end(rec, true)) && !mayReturn(rec) {
 			continue
 		}
 		for h := rec; h != nil && !stays[h]; h = successor(h) {

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Status is the outcome of a case.
@@ -63,12 +64,8 @@ type Report struct {
 	// Laws have the cases, in the order in which they ran.
 	Laws []Law `json:"laws"`
 
-	durable bool // as the store says
-	coverage
-}
-
-func (r *Report) brokenLaw(name string) bool {
-	return slices.ContainsFunc(r.Laws, func(l Law) bool { return l.Name == name && l.Status == Broken })
+	durable bool     // as the store says
+	reached sync.Map // what the steps of all cases met, also of a case that hangs beside the others
 }
 
 // Law tells what is known about one law.
@@ -259,17 +256,18 @@ func (r *Report) levelsFrom(least Level) []Level {
 
 // finish works out the level and the durability.
 func (r *Report) finish() {
-	switch {
-	case !r.durable && !slices.Contains(r.Offers, Durable):
-		r.Durability = Volatile
-	case slices.Contains(r.Offers, Killed) && !r.brokenLaw("DURABLE"):
-		r.Durability = SurvivesKill
-	}
-	broken := map[Level]bool{}
+	broken, lost := map[Level]bool{}, false
 	for _, l := range r.Laws {
+		lost = lost || l.Name == "DURABLE" && l.Status == Broken
 		for _, c := range l.Cases {
 			broken[c.level] = broken[c.level] || c.Status == Broken
 		}
+	}
+	switch {
+	case !r.durable && !slices.Contains(r.Offers, Durable):
+		r.Durability = Volatile
+	case slices.Contains(r.Offers, Killed) && !lost:
+		r.Durability = SurvivesKill
 	}
 	r.Level = LevelNone
 	for _, l := range r.levelsFrom(LevelAdapter) {

@@ -42,12 +42,6 @@ func (w *world) apply(m driver.Mutation) driver.Applied {
 	return made
 }
 
-// conflicts expects that a condition of m does not hold.
-func (w *world) conflicts(m driver.Mutation) {
-	_, err := w.tryApply(tenantOf(&m), m)
-	w.mustBe(err, driver.ErrConflict)
-}
-
 // tenantOf is the tenant of the mutation's scopes, home's if it has none.
 func tenantOf(m *driver.Mutation) string {
 	for _, l := range slices.Concat(m.Live, m.Restore, m.Erase) {
@@ -136,19 +130,6 @@ func (w *world) undelivered(tenant, run string) []events.Record {
 		recs = append(recs, rec)
 	}
 	return recs
-}
-
-// waiting expects these events of a run to wait, in this order.
-func (w *world) waiting(tenant, run string, want ...string) {
-	w.sameEvents(w.undelivered(tenant, run), want...)
-}
-
-func (w *world) sameEvents(recs []events.Record, want ...string) {
-	var got []string
-	for _, r := range recs {
-		got = append(got, r.ID)
-	}
-	w.came(got, want...)
 }
 
 func (w *world) delivered(recs ...events.Record) {
