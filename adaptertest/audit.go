@@ -255,7 +255,11 @@ func sameList[T any](w *world, got, want []T, difference func(got, want *T) stri
 	w.check(len(got) == len(want), describe(want), "%s", describe(got))
 }
 
-func (w *world) sameEntries(got, want []driver.Entry)  { sameList(w, got, want, differences) }
+func (w *world) sameEntries(got, want []driver.Entry) {
+	w.sameIDs(got, ids(want))
+	sameList(w, got, want, differences)
+}
+
 func (w *world) sameRecords(got, want []driver.Record) { sameList(w, got, want, recordDifferences) }
 func (w *world) sameDocuments(got, want []driver.Document) {
 	sameList(w, got, want, documentDifferences)
