@@ -82,7 +82,7 @@ func otherIncarnation(w *world) {
 	w.refused(home, v)
 }
 
-// purgeAtOnce lets two put, delete and purge, while others read what stays.
+// purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
 	want := w.putMany(home, w.size(300, 1000, 5000), nil)
 	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
@@ -95,11 +95,21 @@ func purgeAtOnce(w *world) {
 			end(fmt.Sprint("ref ", i), "e")
 		}
 	})
-	var removed atomic.Int64
-	w.during("two put, delete and purge, while two read what stays", func() {
-		w.parallel(2, func(i int) {
+	var removed, purging atomic.Int64
+	purging.Store(2)
+	w.quietly("two put, delete and purge, while two read what stays", func() {
+		w.parallel(4, func(i int) {
+			if i > 1 {
+				for purging.Load() > 0 {
+					w.sameIDs(w.list(home, driver.Query{At: w.now}), want)
+				}
+				return
+			}
+			defer purging.Add(-1)
 			for k := range rounds {
-				n, err := w.versions.Purge(w.ctx, home.Tenant, w.version(home.Tenant), w.now)
+				v, err := w.versions.Version(w.ctx, home.Tenant)
+				w.must(err)
+				n, err := w.versions.Purge(w.ctx, home.Tenant, v, w.now)
 				if !errors.Is(err, driver.ErrSnapshotUnavailable) { // the other was first
 					w.must(err)
 				}
@@ -108,6 +118,6 @@ func purgeAtOnce(w *world) {
 			}
 		})
 		removed.Add(int64(w.purge(home.Tenant, w.version(home.Tenant))))
-	}, 2, func(int) { w.sameIDs(w.list(home, driver.Query{At: w.now}), want) })
+	})
 	w.check(removed.Load() == int64(refs+2*rounds), fmt.Sprintf("%d records removed", refs+2*rounds), "%d", removed.Load())
 }
