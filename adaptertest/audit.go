@@ -60,31 +60,18 @@ func (w *world) audit() {
 	if w.ref == nil {
 		return
 	}
+	for _, tenant := range []string{home.Tenant, "never written"} {
+		w.ref.tenant(tenant).refs["never written"] = nil
+	}
 	for tenant := range sorted(w.ref.tenants) {
 		w.auditTenant(tenant, w.instants(tenant))
 	}
-	w.auditUnknown()
 	if w.level != LevelAdapter {
 		w.auditShared()
 	}
 	if w.level == LevelVersioned {
 		w.auditHorizons()
 	}
-}
-
-// auditUnknown reads a tenant, and a ref of one that is known, that were never written.
-func (w *world) auditUnknown() {
-	unknown := []driver.Scope{at("never written", "ref")}
-	for tenant := range sorted(w.ref.tenants) {
-		unknown = append(unknown, at(tenant, "never written"))
-		break
-	}
-	for _, s := range unknown {
-		w.throwDice(s.Tenant)
-		_, foreign := w.known(s)
-		w.auditScope(s, nil, foreign, []time.Time{w.now})
-	}
-	delete(w.ref.tenants, "never written")
 }
 
 // auditTenant compares what a tenant has, at the first of the instants and another one.
@@ -258,26 +245,24 @@ func (w *world) auditPages(s driver.Scope, h *heldVersion) {
 	}
 }
 
-func (w *world) sameEntries(got, want []driver.Entry) {
-	if !slices.EqualFunc(got, want, func(a, b driver.Entry) bool { return a.ID == b.ID }) {
-		w.sameIDs(got, ids(want))
-	}
-	for i := range got {
-		w.sameEntry(&got[i], &want[i])
-	}
-}
-
-func (w *world) sameRecords(got, want []driver.Record) {
-	if slices.EqualFunc(got, want, func(a, b driver.Record) bool { return equalRecords(&a, &b) }) {
-		return
-	}
+// sameList expects these things in this order. It tells in what the first differs that is another.
+func sameList[T any](w *world, got, want []T, difference func(got, want *T) string) {
 	for i := range min(len(got), len(want)) {
-		if !equalRecords(&got[i], &want[i]) {
-			w.fail(fmt.Sprintf("%d records, as number %d\n%s", len(want), i+1, describeRecord(&want[i])),
-				fmt.Sprintf("%d records, as number %d\n%s", len(got), i+1, describeRecord(&got[i])))
+		if diff := difference(&got[i], &want[i]); diff != "" {
+			w.fail(fmt.Sprintf("%d, as number %d %s", len(want), i+1, describe(want[i])), fmt.Sprintf("%d, as number %d %s, which has %s", len(got), i+1, describe(got[i]), diff))
 		}
 	}
-	w.fail(fmt.Sprintf("%d records", len(want)), fmt.Sprintf("%d records", len(got)))
+	w.check(len(got) == len(want), describe(want), "%s", describe(got))
+}
+
+func (w *world) sameEntries(got, want []driver.Entry) {
+	w.sameIDs(got, ids(want))
+	sameList(w, got, want, differences)
+}
+
+func (w *world) sameRecords(got, want []driver.Record) { sameList(w, got, want, recordDifferences) }
+func (w *world) sameDocuments(got, want []driver.Document) {
+	sameList(w, got, want, documentDifferences)
 }
 
 func (w *world) auditHistory(tenant string, q driver.HistoryQuery) {
@@ -324,13 +309,6 @@ func (w *world) auditOutbox(tenant string) {
 	for _, limit := range []int{waiting + 1, 1 + w.dice.IntN(waiting+1)} {
 		w.unnoted(func() { w.counts(tenant, limit, waiting) })
 	}
-}
-
-func (w *world) sameDocuments(got, want []driver.Document) {
-	for i := range min(len(got), len(want)) {
-		w.sameDocument(&got[i], &want[i])
-	}
-	w.check(len(got) == len(want), fmt.Sprint(len(want), " documents"), "%d documents", len(got))
 }
 
 // auditShared reads what is asked of all tenants at once.
@@ -466,20 +444,10 @@ func (w *world) auditHorizons() {
 
 // sameOutbox expects the same events, whole and in the same order.
 func (w *world) sameOutbox(got, want []events.Record) {
-	names := []string{}
-	for _, e := range want {
-		names = append(names, e.ID)
-	}
-	w.sameEvents(got, names...)
-	for i := range got {
-		w.sameEvent(&got[i], &want[i])
-	}
-}
-
-func (w *world) sameEvent(got, want *events.Record) {
-	same := *got
-	same.Time = want.Time
-	if !got.Time.Equal(want.Time) || !reflect.DeepEqual(same, *want) {
-		w.fail(describeEvent(want), describeEvent(got))
-	}
+	sameList(w, got, want, func(got, want *events.Record) string {
+		if sameRecord(got, want) {
+			return ""
+		}
+		return differencesOf("", reflect.ValueOf(*got), reflect.ValueOf(*want))
+	})
 }

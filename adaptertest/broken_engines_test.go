@@ -30,7 +30,7 @@ var engineDefects = []defect{
 		}
 		return nil
 	})},
-	{"has tags in any order", "DISTILL/work", func(b *broken) {
+	{"has tags in any order", "RECORD/texts", func(b *broken) {
 		var reads atomic.Int64
 		listed(func(_ *broken, _ driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
 			if reads.Add(1)%2 == 0 {
@@ -43,7 +43,7 @@ var engineDefects = []defect{
 		})(b)
 	}},
 	{"leaves archives to a collector", "DISTILL/work", lingering(func(driver.Document) bool { return true })},
-	{"leaves documents to a sweeper when a subject is forgotten", "FORGET/documents", lingering(func(driver.Document) bool { return true })},
+	{"leaves documents to a sweeper when a subject is forgotten", "FORGET/erased", lingering(func(driver.Document) bool { return true })},
 	{"does not tell what was put", "RECALL/work", changesWithout(func(c *driver.ChangeSet) { c.Put = nil })},
 	{"does not tell what was erased", "CHANGES/kinds", changesWithout(func(c *driver.ChangeSet) { c.Erased = nil })},
 	{"numbers versions from one in every store", "VIEW/other-incarnation", func(b *broken) {

@@ -45,7 +45,7 @@ var racingDefects = []defect{
 			return b.Store.Put(ctx, s, e)
 		}
 	}},
-	{"looks up ids one by one", "RECORD/one-state-lookup", func(b *broken) {
+	{"looks up ids one by one", "BATCH/readers-see-whole", func(b *broken) {
 		b.lookup = func(ctx context.Context, s driver.Scope, ids []string) (all []driver.Record, err error) {
 			for _, id := range ids {
 				recs, err := b.Store.Lookup(ctx, s, []string{id})
@@ -102,7 +102,7 @@ var racingDefects = []defect{
 			return made, err
 		}
 	}},
-	{"makes a version before what it holds is there", "BATCH/versions-see-whole", func(b *broken) {
+	{"makes a version before what it holds is there", "RACING/scopes", func(b *broken) {
 		var missing sync.Map
 		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
 			missing.Store(e.ID, true)

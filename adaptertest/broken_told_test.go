@@ -35,7 +35,7 @@ var toldDefects = []defect{
 			return made, err
 		}
 	}},
-	{"says that another tenant has the id", "CTI-1/foreign-ids", func(b *broken) {
+	{"says that another tenant has the id", "CTI-1/names-tenant", func(b *broken) {
 		b.get = func(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
 			e, err := b.Store.Get(ctx, s, id, at)
 			for _, other := range b.known(func(o driver.Scope) bool { return o.Tenant != s.Tenant }) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"testing"
 	"time"
 
@@ -74,34 +75,27 @@ const (
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	cfg.Short = cfg.Short || testing.Short()
-	found, err := cfg.look(t.Context())
+	report, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, missing := range found.missing(cfg.Require) {
-		t.Errorf("the store does not offer %s, which is required: %s", missing, found.reason(missing))
+	for _, missing := range report.Missing {
+		t.Errorf("the store does not offer %s, which is required: %s", missing, report.reason(missing))
 	}
-	report := newReport(cfg, found)
-	tell := cfg.teller()
-	for _, l := range laws() {
-		tell(&l)
-		t.Run(l.name, func(t *testing.T) {
-			for _, c := range l.cases {
-				t.Run(c.name, func(t *testing.T) {
-					t.Helper()
-					t.Attr("law", l.name)
-					t.Attr("number", l.number)
-					result := cfg.runCase(t.Context(), found, &l, &c)
-					report.add(&l, &result)
-					switch {
-					case result.Cause != "":
-						t.Errorf("fails most likely for the same reason as %s", result.Cause)
-					case result.Status == Broken:
-						t.Error("\n" + result.Failure)
-					case result.Status == NotOffered:
-						t.Skip(result.Reason)
-					}
-				})
+	for l, c := range cfg.cases() {
+		t.Run(l.name+"/"+c.name, func(t *testing.T) {
+			t.Helper()
+			t.Attr("law", l.name)
+			t.Attr("number", l.number)
+			result := cfg.runCase(t.Context(), report, l, c)
+			report.add(l, &result)
+			switch {
+			case result.Cause != "":
+				t.Errorf("fails most likely for the same reason as %s", result.Cause)
+			case result.Status == Broken:
+				t.Error("\n" + result.Failure)
+			case result.Status == NotOffered:
+				t.Skip(result.Reason)
 			}
 		})
 	}
@@ -118,27 +112,6 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// teller tells the progress that the cases of a law come next.
-func (cfg Config) teller() func(l *law) {
-	began, done, all, n, told := time.Now(), 0, 0, len(laws()), 0
-	for _, l := range laws() {
-		all += len(l.cases)
-	}
-	return func(l *law) {
-		if cfg.Progress == nil {
-			return
-		}
-		told++
-		line := fmt.Sprintf("law %d of %d: %s: %s", told, n, l.name, l.says)
-		if done > 0 {
-			rest := time.Since(began) / time.Duration(done) * time.Duration(all-done)
-			line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
-		}
-		fmt.Fprintln(cfg.Progress, line)
-		done += len(l.cases)
-	}
-}
-
 // Check proves the store without a test. Broken laws are in the report, see
 // [Report.OK]. The error tells that the store could not be looked at, or that ctx
 // was done before all cases were run; the report has those that were.
@@ -152,28 +125,47 @@ func everything(string) bool { return true }
 // check proves the store by the cases that wanted lets through, by their names
 // "LAW/case".
 func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Report, error) {
-	found, err := cfg.look(ctx)
+	report, err := cfg.look(ctx)
 	if err != nil {
 		return nil, err
 	}
-	report := newReport(cfg, found)
 	defer report.finish()
-	tell := cfg.teller()
-	for _, l := range laws() {
-		tell(&l)
-		for _, c := range l.cases {
-			if !wanted(l.name + "/" + c.name) {
-				continue
-			}
-			if err := ctx.Err(); err != nil {
-				return report, err
-			}
-			result := cfg.runCase(ctx, found, &l, &c)
-			report.add(&l, &result)
-			if cfg.first && result.Status == Broken {
-				return report, nil
-			}
+	for l, c := range cfg.cases() {
+		if !wanted(l.name + "/" + c.name) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return report, err
+		}
+		result := cfg.runCase(ctx, report, l, c)
+		report.add(l, &result)
+		if cfg.first && result.Status == Broken {
+			break
 		}
 	}
 	return report, nil
+}
+
+// cases yields all cases with their laws, and tells the progress by law.
+func (cfg Config) cases() iter.Seq2[*law, *testCase] {
+	return func(yield func(*law, *testCase) bool) {
+		began, done, all := time.Now(), 0, laws()
+		_, n := new(Report).cases()
+		for i, l := range all {
+			if cfg.Progress != nil {
+				line := fmt.Sprintf("law %d of %d: %s: %s", i+1, len(all), l.name, l.says)
+				if done > 0 {
+					rest := time.Since(began) / time.Duration(done) * time.Duration(n-done)
+					line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
+				}
+				fmt.Fprintln(cfg.Progress, line)
+			}
+			for k := range l.cases {
+				if !yield(&all[i], &l.cases[k]) {
+					return
+				}
+			}
+			done += len(l.cases)
+		}
+	}
 }

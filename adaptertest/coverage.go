@@ -29,7 +29,7 @@ func (w *world) stateOf(s driver.Scope, id string) string {
 // reference.
 func (w *world) count(part string, s driver.Scope, id string) {
 	if w.ref != nil {
-		w.found.reach(part + " of " + w.stateOf(s, id))
+		w.found.reached.Store(part+" of "+w.stateOf(s, id), true)
 	}
 }
 
@@ -61,7 +61,7 @@ func (w *world) remarkUnreached() {
 	var missed []string
 	for _, part := range []string{"put", "delete", "expect live", "retire", "succeed", "restore", "erase", "make a document"} {
 		for _, state := range []string{"absent", "live", "expired", "deleted", "merged", "superseded", "erased", "restored"} {
-			if !w.found.hasReached(part + " of " + state) {
+			if _, met := w.found.reached.Load(part + " of " + state); !met {
 				missed = append(missed, part+" of "+state)
 			}
 		}

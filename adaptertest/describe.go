@@ -215,6 +215,13 @@ func differences(got, want *driver.Entry) string {
 	return differencesOf("", reflect.ValueOf(*got), reflect.ValueOf(*want))
 }
 
+func recordDifferences(got, want *driver.Record) string {
+	if got.Scope == want.Scope && got.State == want.State && got.For == want.For && got.Erased == want.Erased && sameEntries(&got.Entry, &want.Entry) {
+		return ""
+	}
+	return differencesOf("", reflect.ValueOf(*got), reflect.ValueOf(*want))
+}
+
 // documentDifferences tells in what got is not the document that it should be; it is
 // empty if they are the same. Nil and empty are. The revision is the store's to choose, so that it
 // is in no text.

@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"context"
 	"iter"
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -111,34 +112,18 @@ func newFaulty(store driver.Adapter, fault Fault) faulty {
 
 // As offers what the store offers.
 func (f faulty) As(target any) bool {
-	switch t := target.(type) {
-	case *driver.Transactor:
-		return offers(f, t)
-	case *driver.Versioned:
-		return offers(f, t)
-	case *driver.EventKeeper:
-		return offers(f, t)
-	case *driver.Scheduler:
-		return offers(f, t)
-	case *driver.Changes:
-		return offers(f, t)
-	case *driver.Tenants:
-		return offers(f, t)
-	case *driver.Describer:
-		d, ok := driver.As[driver.Describer](f.store)
-		*t = d
-		return ok
+	if d, is := target.(*driver.Describer); is {
+		*d, is = driver.As[driver.Describer](f.store)
+		return is
+	}
+	wanted, offers := reflect.ValueOf(target).Elem(), reflect.ValueOf(f.offered)
+	for i := range offers.NumField() {
+		if offer := offers.Field(i); offer.Type() == wanted.Type() && !offer.IsNil() {
+			wanted.Set(reflect.ValueOf(f))
+			return true
+		}
 	}
 	return false
-}
-
-// offers makes f the target if its store offers the ability.
-func offers[T any](f faulty, target *T) bool {
-	_, ok := driver.As[T](f.store)
-	if ok {
-		*target = any(f).(T)
-	}
-	return ok
 }
 
 // called makes one call.

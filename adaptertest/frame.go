@@ -51,7 +51,7 @@ const graceTime = 10 * time.Second
 const noAnswer = "none before the context was done: the store hangs"
 
 // runCase runs one case on a store of its own.
-func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testCase) Case {
+func (cfg Config) runCase(ctx context.Context, found *Report, l *law, c *testCase) Case {
 	result := Case{Name: c.name, Proves: c.proves, Status: Proven, level: levelOf(c.needs)}
 	if missing := found.missing(c.needs); len(missing) > 0 {
 		result.Status = NotOffered
@@ -82,7 +82,7 @@ func (cfg Config) runCase(ctx context.Context, found *findings, l *law, c *testC
 }
 
 // play runs one case up to a level, on a store of its own.
-func (cfg Config) play(ctx context.Context, found *findings, l *law, c *testCase, level Level) (*world, *failure) {
+func (cfg Config) play(ctx context.Context, found *Report, l *law, c *testCase, level Level) (*world, *failure) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	alarm := time.AfterFunc(stepTimeout, cancel)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -85,61 +84,25 @@ func (h *host) engine() *commitment.Engine {
 
 // job opens a background pass. It never needs ending: its registry belongs to the
 // case.
-func (h *host) job(tenant string, secrets *redact.SecretRegistry) *memory.Job {
-	return h.named("pass", tenant, secrets)
-}
-
-// named opens a background pass of its own.
-func (h *host) named(id, tenant string, secrets *redact.SecretRegistry) *memory.Job {
-	if secrets == nil {
-		secrets = redact.New(redact.Config{})
-	}
-	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: secrets})
+func (h *host) job(id, tenant string) *memory.Job {
+	j, err := h.bank.Background(memory.JobConfig{ID: id, Tenant: tenant, Redactor: redact.New(redact.Config{})})
 	h.w.must(err)
 	return j
 }
 
-func (h *host) run(tenant, id string, resume memory.Token) *memory.Run {
-	r, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: id, Tenant: tenant, Resume: resume, Redactor: redact.New(redact.Config{})})
-	h.w.must(err)
-	return r
-}
-
-// putter is a run or a job.
-type putter interface {
-	Put(ctx context.Context, ref string, d memory.Draft) (driver.Entry, error)
-}
-
-// put writes one entry, a millisecond after the last.
-func (h *host) put(p putter, ref string, d memory.Draft) driver.Entry {
+// note puts an entry, a millisecond after the last.
+func (h *host) note(j *memory.Job, content string) driver.Entry {
 	h.w.now = h.w.now.Add(time.Millisecond)
-	e, err := p.Put(h.w.ctx, ref, d)
+	e, err := j.Put(h.w.ctx, home.Ref, memory.Draft{Content: content})
 	h.w.must(err)
 	return e
 }
 
-func (h *host) note(p putter, ref, content string, subjects ...string) driver.Entry {
-	return h.put(p, ref, memory.Draft{Content: content, Subjects: subjects})
-}
-
-// merge puts an entry in the place of others.
-func (h *host) merge(j *memory.Job, ref, content string, sources ...driver.Entry) {
-	h.w.now = h.w.now.Add(time.Millisecond)
-	_, err := j.Rewrite(h.w.ctx, ref, memory.Rewrite{Derive: []memory.Derived{{
-		Draft: memory.Draft{Content: content}, Sources: ids(sources), Merges: ids(sources),
-	}}})
-	h.w.must(err)
-}
-
-// contents are what live memory says in a ref, newest first.
-func (h *host) contents(tenant, ref string) []string {
-	return h.w.contents(h.bank.Reader(tenant), ref)
-}
-
-func (w *world) contents(r memory.Reader, ref string) []string {
+// live are the entries that a reader shows in a ref, newest first.
+func (w *world) live(r memory.Reader, ref string) []driver.Entry {
 	entries, err := r.List(w.ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
 	w.must(err)
-	return contentsOf(entries)
+	return entries
 }
 
 func contentsOf(entries []driver.Entry) []string {
@@ -148,9 +111,4 @@ func contentsOf(entries []driver.Entry) []string {
 		texts = append(texts, e.Content)
 	}
 	return texts
-}
-
-// sameTexts compares in any order.
-func (w *world) sameTexts(got []string, want ...string) {
-	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }

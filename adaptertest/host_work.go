@@ -31,6 +31,7 @@ type worker struct {
 	fault  atomic.Pointer[Fault] // of the calls that its bank makes
 	pass   string                // the id of a pass
 	view   *memory.Run           // nil if none was started
+	token  memory.Token          // of one of its positions
 	answer []string              // to the last question
 }
 
@@ -48,36 +49,44 @@ var workScopes = []driver.Scope{home, home, at(home.Tenant, "sales"), at("globex
 var workFacts = []memory.Draft{
 	{Content: "Lena prefers e-mail."}, {Content: "Lena prefers  e-mail"}, {Content: "Tomas signs orders.", Tags: []string{"note", "desk"}},
 	{Content: "The plan is Starter.", Tags: []string{"slot:plan"}}, {Content: "The plan is Team.", Tags: []string{"slot:plan"}},
-	{Content: "Brightwater pays within 30 days."}, {Content: "Brightwater pays within 60 days."}, {Content: "The key is " + canary + "."},
+	{Content: "Brightwater pays within 30 days.", Tags: []string{"note", "desk"}}, {Content: "Brightwater pays within 60 days.", Tags: []string{"desk", "note"}}, {Content: "The key is " + canary + "."},
 }
 
 func customer(x int) string { return fmt.Sprint("customer:", x%3) }
 
+// draft is one of the facts, of a customer or of none.
+func (h *worker) draft(x int) memory.Draft {
+	d := workFacts[x%len(workFacts)]
+	if x /= len(workFacts); x%2 == 0 {
+		d.Subjects = []string{customer(x / 2)}
+	}
+	if x/2%5 == 0 {
+		d.ExpiresAt = h.w.now.Add(59 * time.Minute)
+	}
+	return d
+}
+
 // What hosts do without an engine.
 var (
 	putWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
-		d := workFacts[x%len(workFacts)]
-		if x /= len(workFacts); x%2 == 0 {
-			d.Subjects = []string{customer(x / 2)}
-		}
-		if x/2%5 == 0 {
-			d.ExpiresAt = h.w.now.Add(59 * time.Minute)
-		}
+		d := h.draft(x)
 		h.w.did("put %s in %s", short(d.Content), describeScope(s))
-		_, err := h.job(s.Tenant, nil).Put(h.w.ctx, s.Ref, d)
+		_, err := h.job("pass", s.Tenant).Put(h.w.ctx, s.Ref, d)
 		return err
 	}}
 	deleteWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "delete", func(e driver.Entry) error {
-			_, err := h.job(s.Tenant, nil).Delete(h.w.ctx, s.Ref, e.ID)
+			_, err := h.job("pass", s.Tenant).Delete(h.w.ctx, s.Ref, e.ID)
 			return err
 		})
 	}}
 	mergeWork = work{[]Offer{Transactor}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "merge with the newest", func(e driver.Entry) error {
-			newest := h.live(s)[0]
-			h.merge(h.job(s.Tenant, nil), s.Ref, "both "+e.Content, e, newest)
-			return nil
+			both := []string{e.ID, h.live(s)[0].ID}
+			_, err := h.job("pass", s.Tenant).Rewrite(h.w.ctx, s.Ref, memory.Rewrite{Derive: []memory.Derived{{
+				Draft: memory.Draft{Content: "both " + e.Content}, Sources: both, Merges: both,
+			}}})
+			return err
 		})
 	}}
 	forgetWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
@@ -106,16 +115,24 @@ var (
 		return h.bank.DropTenant(h.w.ctx, "globex")
 	}}
 	startRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
-		h.w.did("start a run")
-		h.view = h.run(home.Tenant, h.pass, "")
-		return nil
+		if x%2 == 0 {
+			h.token = ""
+		}
+		h.w.did("start a run, from a token of the last one: %t", h.token != "")
+		view, err := h.bank.Start(h.w.ctx, memory.RunConfig{ID: h.pass, Tenant: home.Tenant, Resume: h.token, Redactor: redact.New(redact.Config{})})
+		h.view = view
+		return err
 	}}
 	putInRunWork = work{[]Offer{Transactor, Versioned}, false, func(h *worker, s driver.Scope, x int) error {
 		if h.view == nil {
 			return nil
 		}
-		h.w.did("the run puts an entry in %s", short(s.Ref))
-		_, err := h.view.Put(h.w.ctx, s.Ref, workFacts[x%len(workFacts)])
+		h.w.did("the run puts an entry in %s, and takes a token", short(s.Ref))
+		if _, err := h.view.Put(h.w.ctx, s.Ref, h.draft(x)); err != nil {
+			return err
+		}
+		token, err := h.view.Token(h.w.ctx)
+		h.token = token
 		return err
 	}}
 	searchWork = work{nil, false, func(h *worker, s driver.Scope, x int) error {
@@ -149,9 +166,7 @@ func textsFound(hits []memory.Hit) (texts []string) {
 
 // live are the entries that live in a scope.
 func (h *worker) live(s driver.Scope) []driver.Entry {
-	entries, err := h.bank.Reader(s.Tenant).List(h.w.ctx, s.Ref, memory.ListOptions{Limit: memory.MaxListLimit})
-	h.w.must(err)
-	return entries
+	return h.w.live(h.bank.Reader(s.Tenant), s.Ref)
 }
 
 // ofOne does something with a live entry, if there is one.
@@ -262,7 +277,7 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 }
 
 // failedWork is the case of a host whose calls fail, without an engine.
-var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant that fails at any call is completed by the same again", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
+var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant reaches what it reaches on another store, open views too, and is completed by the same again if any call of it fails", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
 
 // shortest plays turns, and fails with the shortest sequence of them that fails.
 func (w *world) shortest(turns []turn, play func([]turn) *failure) {
@@ -340,10 +355,18 @@ func (h *worker) holds() (lines []string) {
 	say("the last answer: %s", describe(h.answer))
 	if h.view != nil {
 		for _, ref := range []string{home.Ref, "sales"} {
-			say("the run sees in %s: %s", ref, describe(h.w.contents(h.view.Memory(), ref)))
+			say("the run sees in %s: %s", ref, describe(contentsOf(h.w.live(h.view.Memory(), ref))))
 			hits, err := h.view.Search(h.w.ctx, ref, memory.Search{Text: "plan", Rank: "lexical"})
 			h.w.must(err)
 			say("the run finds in %s: %s", ref, describe(textsFound(hits)))
+		}
+	}
+	if h.token != "" {
+		as, err := h.bank.AsOf(h.w.ctx, home.Tenant, h.token)
+		h.w.must(err)
+		for _, ref := range []string{home.Ref, "sales"} {
+			entries, err := as.List(h.w.ctx, ref, memory.ListOptions{Limit: memory.MaxListLimit})
+			say("as of the token there are in %s: %s, unavailable %t", ref, describe(contentsOf(entries)), errors.Is(err, driver.ErrSnapshotUnavailable))
 		}
 	}
 	if h.tx != nil {
@@ -404,7 +427,7 @@ var (
 		engine, err := consolidate.New(consolidate.Config{})
 		h.w.must(err)
 		h.w.did("consolidate %s", describeScope(s))
-		job := h.named(h.pass, s.Tenant, nil)
+		job := h.job(h.pass, s.Tenant)
 		if _, err := engine.Run(h.w.ctx, job, s.Ref, consolidate.Options{}); err != nil {
 			return err
 		}
@@ -419,7 +442,7 @@ var (
 	armWork = work{[]Offer{Transactor, Scheduler}, false, func(h *worker, s driver.Scope, x int) error {
 		return h.ofOne(s, x, "arm", func(e driver.Entry) error {
 			a := []commitment.Arm{{At: h.w.now.Add(time.Duration(9+x%9*10) * time.Minute)}, {Every: time.Hour}, {Predicate: "signed"}}[x%3]
-			_, err := h.engine().Arm(h.w.ctx, h.job(s.Tenant, nil), commitment.Source{Ref: s.Ref, MemoryID: e.ID}, a)
+			_, err := h.engine().Arm(h.w.ctx, h.job("pass", s.Tenant), commitment.Source{Ref: s.Ref, MemoryID: e.ID}, a)
 			return err
 		})
 	}}
@@ -445,7 +468,7 @@ func (h *worker) distill(s driver.Scope, policy distill.Policy, archive bool) er
 	r, err := distill.New(distill.Config{})
 	h.w.must(err)
 	h.w.did("distill %s, with an archive: %t", describeScope(s), archive)
-	job, opts := h.named(h.pass, s.Tenant, nil), distill.Options{Sources: policy}
+	job, opts := h.job(h.pass, s.Tenant), distill.Options{Sources: policy}
 	if archive {
 		_, err = r.Distill(h.w.ctx, job, s.Ref, opts)
 	} else {

@@ -19,9 +19,9 @@ func enginesAtOnce(w *world) {
 	first := w.host()
 	const timed, engines = 40, 4
 	w.quietly(fmt.Sprintf("arm %d instants and a predicate; from %d engines, tick and observe 5 changes of it", timed, engines), func() {
-		job := first.job(home.Tenant, nil)
+		job := first.job("pass", home.Tenant)
 		arm := func(a commitment.Arm) {
-			_, err := first.engine().Arm(w.ctx, job, commitment.Source{Ref: home.Ref, MemoryID: first.note(job, home.Ref, "x").ID}, a)
+			_, err := first.engine().Arm(w.ctx, job, commitment.Source{Ref: home.Ref, MemoryID: first.note(job, "x").ID}, a)
 			w.must(err)
 		}
 		for range timed {

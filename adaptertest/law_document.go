@@ -1,11 +1,6 @@
 package adaptertest
 
-import (
-	"slices"
-
-	"github.com/openwop/agentmemory/memory"
-	"github.com/openwop/agentmemory/memory/driver"
-)
+import "slices"
 
 func documentLaw() law {
 	return law{name: "DOCUMENT", number: "M8, M10, K2", says: "a document changes by compare-and-swap, together with its mutation, and goes with the entries that it is made of", cases: slices.Concat(generate(
@@ -31,19 +26,4 @@ func documentValues(w *world) {
 		got[0].Value[0] = 'x'
 	}
 	w.unmirrored()
-}
-
-// forgetDocuments lets a bank forget a subject whose words are in documents.
-func forgetDocuments(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	w.did("a job puts an entry of customer 1 and one of customer 2, and documents made of each, of both and of none")
-	a, b := h.note(job, home.Ref, "a", "customer:1"), h.note(job, home.Ref, "b", "customer:2")
-	_, err := job.Rewrite(w.ctx, home.Ref, memory.Rewrite{Documents: func([]driver.Entry) []driver.DocumentSwap {
-		return acts(driver.Set, digest(home, "a", a.ID), digest(home, "b", b.ID), digest(home, "both", b.ID, a.ID), note(home, "n", "x"),
-			file(home, "of 1", "customer:2", "customer:1"), file(home, "of 2", "customer:2")).Documents
-	}})
-	w.must(err)
-	h.forget()
-	w.yields(driver.DocumentQuery{Tenant: home.Tenant, Ref: home.Ref}, "support/digest/b", "support/file/of 2", "support/note/n")
 }

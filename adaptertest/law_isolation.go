@@ -4,12 +4,6 @@ import "github.com/openwop/agentmemory/memory/driver"
 
 func isolationLaw() law {
 	return law{name: "CTI-1", number: "M1", says: "a scope is the exact pair of tenant and ref, byte for byte, and so is every other name", cases: append([]testCase{
-		{"foreign-ids", "an id that another tenant or ref holds cannot be told from an absent one, in the error text neither", nil, func(w *world) {
-			w.puts(at("globex", "support"), "theirs")
-			w.puts(at("acme", "sales"), "theirs")
-			w.absent(home, "never")
-			w.absent(home, "theirs")
-		}},
 		{"foreign-version", "a version of one tenant does not read another's memory", []Offer{Transactor, Versioned}, foreignVersion},
 	}, nameCases()...)}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -17,7 +16,7 @@ func viewLaw() law {
 	), []testCase{
 		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
 		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		{"run-token", "reading as of a token shows what the run saw, and a token that could have seen what was forgotten is refused", v, runToken},
+		workCase("run-token", "reading as of a token and resuming from one show what the run saw, and a token that could have seen what was forgotten is refused", v, startRunWork, putInRunWork, forgetWork),
 		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
 	}...)}
 }
@@ -81,35 +80,6 @@ func otherIncarnation(w *world) {
 	w.puts(home, "a")
 	w.refused(home, empty)
 	w.refused(home, v)
-}
-
-func runToken(w *world) {
-	h := w.host()
-	job := h.job(home.Tenant, nil)
-	one := h.note(job, home.Ref, "one")
-	h.note(job, home.Ref, "two", "customer:1")
-	h.note(job, "sales", "elsewhere")
-	run := h.run(home.Tenant, "run-1", "")
-	h.note(run, home.Ref, "own")
-	token, err := run.Token(w.ctx)
-	w.must(err)
-	w.did("two entries are there, a run writes a third and takes a token; then the first is deleted")
-	h.note(run, home.Ref, "more")
-	_, err = job.Delete(w.ctx, home.Ref, one.ID)
-	w.must(err)
-	as, err := h.bank.AsOf(w.ctx, home.Tenant, token)
-	w.must(err)
-	w.sameTexts(w.contents(as, home.Ref), "one", "two", "own")
-	w.did("the run is resumed from the token")
-	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "two", "own")
-	w.did("the customer of the second is forgotten")
-	_, err = h.bank.Forget(w.ctx, home.Tenant, "customer:1")
-	w.must(err)
-	_, err = as.List(w.ctx, home.Ref, memory.ListOptions{})
-	w.check(errors.Is(err, driver.ErrSnapshotUnavailable), describeError(driver.ErrSnapshotUnavailable), "%s", describeError(err))
-	w.sameTexts(w.contents(as, "sales"), "elsewhere")
-	w.did("the run is resumed from the token")
-	w.sameTexts(w.contents(h.run(home.Tenant, "run-1", token).Memory(), home.Ref), "one", "own")
 }
 
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.

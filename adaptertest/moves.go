@@ -87,7 +87,7 @@ var moves = []move{
 	{topic: outgoing, weight: 2, do: func(p *plan) { p.delivered(p.pickEvents()...) }},
 	{topic: outgoing, weight: 1, do: func(p *plan) {
 		if p.kept != nil {
-			p.purgeEvents(p.now)
+			p.purgeEvents(p.began.Add(time.Duration(p.dice.IntN(15)-10) * time.Millisecond))
 		}
 	}},
 

@@ -220,7 +220,7 @@ func (p *plan) swaps(act driver.Act, d driver.Document, off int64) (all []driver
 func (p *plan) events(run, name string) (all []events.Record) {
 	for _, id := range p.each(name + p.wording.event) {
 		e := p.world.event(run, id)
-		e.Tenant, e.NodeID, e.Time = p.Tenant, p.node, p.began.Add(-time.Duration(len(p.ref.outbox)%10)*time.Millisecond) // the order is that of commits
+		e.Tenant, e.NodeID, e.Time = p.Tenant, p.node, p.began.Add(-time.Duration(p.dice.IntN(10))*time.Millisecond) // the order is that of commits
 		all = append(all, e)
 	}
 	return all

@@ -401,13 +401,16 @@ func (t *refTenant) removeMadeOf(ref, id string) {
 	delete(t.origins, place{ref, id})
 }
 
-// purgeEvents removes what is kept of runs whose newest event is from before an instant.
-func (r *reference) purgeEvents(before time.Time) {
+// purgeEvents removes what is kept of runs whose first and last event are from before an instant,
+// and returns how many they are.
+func (r *reference) purgeEvents(before time.Time) (runs int) {
 	for run, kept := range r.log.runs {
 		if len(kept) > 0 && kept[0].Time.Before(before) && kept[len(kept)-1].Time.Before(before) {
 			r.log.forget(run)
+			runs++
 		}
 	}
+	return runs
 }
 
 func (r *reference) delivered(recs []events.Record) {
@@ -428,25 +431,20 @@ func (r *reference) purge(tenant string, v int, at time.Time) int {
 		return last.to > 0 && last.to <= v
 	}
 	successor := func(rec *refRecord) *refRecord { return t.find(rec.Ref, rec.For) }
-	// What is merged comes back when the end of its chain is erased.
-	mayReturn := func(rec *refRecord) bool {
-		if rec.Erased || !rec.Entry.LiveAt(at) {
-			return false
-		}
-		for rec.State == driver.Merged && successor(rec) != nil {
-			rec = successor(rec)
-		}
-		return rec.State == driver.Live
-	}
-	end := func(rec *refRecord) *refRecord { // of a chain of successors
-		for successor(rec) != nil {
+	// end is the last of a chain of successors: of all, or of those that are merged.
+	end := func(rec *refRecord, all bool) *refRecord {
+		for successor(rec) != nil && (all || rec.State == driver.Merged) {
 			rec = successor(rec)
 		}
 		return rec
 	}
+	// What is merged comes back when the end of its chain is erased.
+	mayReturn := func(rec *refRecord) bool {
+		return !rec.Erased && rec.Entry.LiveAt(at) && end(rec, false).State == driver.Live
+	}
 	stays := map[*refRecord]bool{}
 	for _, rec := range t.records {
-		if over(rec) && over(end(rec)) && !mayReturn(rec) {
+		if over(rec) && over(end(rec, true)) && !mayReturn(rec) {
 			continue
 		}
 		for h := rec; h != nil && !stays[h]; h = successor(h) {

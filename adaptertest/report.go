@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Status is the outcome of a case.
@@ -63,11 +64,8 @@ type Report struct {
 	// Laws have the cases, in the order in which they ran.
 	Laws []Law `json:"laws"`
 
-	durable bool // as the store says
-}
-
-func (r *Report) brokenLaw(name string) bool {
-	return slices.ContainsFunc(r.Laws, func(l Law) bool { return l.Name == name && l.Status == Broken })
+	durable bool     // as the store says
+	reached sync.Map // what the steps of all cases met, also of a case that hangs beside the others
 }
 
 // Law tells what is known about one law.
@@ -152,11 +150,10 @@ func (r *Report) String() string {
 			count[c.Status]++
 		}
 		fmt.Fprintf(&b, "%-12s %-7s %-12s %3d proven", l.Name, l.Number, l.Status, count[Proven])
-		if n := count[Broken]; n > 0 {
-			fmt.Fprintf(&b, ", %d broken", n)
-		}
-		if n := count[NotOffered]; n > 0 {
-			fmt.Fprintf(&b, ", %d not offered", n)
+		for _, s := range []Status{Broken, NotOffered} {
+			if n := count[s]; n > 0 {
+				fmt.Fprintf(&b, ", %d %s", n, s)
+			}
 		}
 		b.WriteByte('\n')
 	}
@@ -190,20 +187,6 @@ func (r *Report) String() string {
 		}
 	}
 	return b.String()
-}
-
-func newReport(cfg Config, found *findings) *Report {
-	return &Report{
-		Version:    libraryVersion(),
-		Durability: NotProven,
-		Offers:     append([]Offer{}, found.offers...),
-		NotOffered: found.reasons,
-		Missing:    append([]Offer{}, found.missing(cfg.Require)...),
-		Remarks:    append([]string{}, found.remarks...),
-		Seed:       cfg.Seed,
-		Laws:       []Law{},
-		durable:    found.traits.Durable,
-	}
 }
 
 // libraryVersion is the version of this module in the program that runs; "(devel)" if its
@@ -249,39 +232,48 @@ func (r *Report) add(l *law, c *Case) {
 	}
 }
 
+// levels are the steps, each named by the offer that leads to it.
+var levels = []Level{LevelAdapter, LevelTransactor, LevelVersioned}
+
 // levelOf is the step that a case with these needs belongs to.
 func levelOf(needs []Offer) Level {
-	switch {
-	case slices.Contains(needs, Versioned):
-		return LevelVersioned
-	case slices.Contains(needs, Transactor):
-		return LevelTransactor
+	for _, l := range slices.Backward(levels) {
+		if slices.Contains(needs, Offer(l)) {
+			return l
+		}
 	}
 	return LevelAdapter
 }
 
+// levelsFrom are the steps that the store offers, from one on.
+func (r *Report) levelsFrom(least Level) []Level {
+	end := 1
+	for end < len(levels) && slices.Contains(r.Offers, Offer(levels[end])) {
+		end++
+	}
+	return levels[slices.Index(levels, least):end]
+}
+
 // finish works out the level and the durability.
 func (r *Report) finish() {
-	switch {
-	case !r.durable && !slices.Contains(r.Offers, Durable):
-		r.Durability = Volatile
-	case slices.Contains(r.Offers, Killed) && !r.brokenLaw("DURABLE"):
-		r.Durability = SurvivesKill
-	}
-	broken := map[Level]bool{}
+	broken, lost := map[Level]bool{}, false
 	for _, l := range r.Laws {
+		lost = lost || l.Name == "DURABLE" && l.Status == Broken
 		for _, c := range l.Cases {
 			broken[c.level] = broken[c.level] || c.Status == Broken
 		}
 	}
+	switch {
+	case !r.durable && !slices.Contains(r.Offers, Durable):
+		r.Durability = Volatile
+	case slices.Contains(r.Offers, Killed) && !lost:
+		r.Durability = SurvivesKill
+	}
 	r.Level = LevelNone
-	for _, step := range []struct {
-		level Level
-		offer Offer
-	}{{LevelAdapter, ""}, {LevelTransactor, Transactor}, {LevelVersioned, Versioned}} {
-		if broken[step.level] || step.offer != "" && !slices.Contains(r.Offers, step.offer) {
+	for _, l := range r.levelsFrom(LevelAdapter) {
+		if broken[l] {
 			return
 		}
-		r.Level = step.level
+		r.Level = l
 	}
 }

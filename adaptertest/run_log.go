@@ -12,9 +12,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/openwop/agentmemory/events"
 )
@@ -51,7 +50,7 @@ func RunLog(t *testing.T, cfg LogConfig) {
 				t.Skip("LogConfig does not say how a log is opened again")
 			}
 			if err := cfg.prove(t.Context(), c); err != nil {
-				t.Errorf("E3/%s: %s: %v", c.name, c.proves, err)
+				t.Error(err)
 			}
 		})
 	}
@@ -65,10 +64,10 @@ type logCase struct {
 }
 
 var logCases = []logCase{
-	{"model", "random batches leave what a model has, on each page, and batches that fail leave nothing", func(l *logWorld) { l.explore(func() {}) }},
+	{"model", "random batches leave what a model has, on each page, and batches that fail leave nothing", func(l *logWorld) { l.emitAtRandom(func() {}) }},
 	{"racing", "of batches that callers emit at once none is lost, doubled, torn or reordered", logRacing},
-	{"reopened", "a log that is opened again has all that was acknowledged, and goes on with the next number", func(l *logWorld) { l.explore(l.reopen) }},
-	{"killed", "what a kill leaves has all that was acknowledged", func(l *logWorld) { l.explore(l.crash) }},
+	{"reopened", "a log that is opened again has all that was acknowledged, and goes on with the next number", func(l *logWorld) { l.emitAtRandom(l.reopenLog) }},
+	{"killed", "what a kill leaves has all that was acknowledged", func(l *logWorld) { l.emitAtRandom(l.crashLog) }},
 }
 
 // prove runs one case on a log of its own. The error says what was wrong.
@@ -76,87 +75,80 @@ func (cfg LogConfig) prove(ctx context.Context, c logCase) (err error) {
 	if cfg.New == nil {
 		return errors.New("LogConfig.New is not set")
 	}
-	l := &logWorld{ctx: ctx, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 21))}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s := &script{ctx: ctx, alarm: time.AfterFunc(stepTimeout, cancel), now: epoch, rng: rand.New(rand.NewPCG(cfg.Seed, 21))}
+	defer s.alarm.Stop()
+	l := &logWorld{world: &world{script: s}, cfg: cfg}
 	defer func() {
-		for _, log := range l.opened {
+		for _, log := range l.logs {
 			if c, ok := log.(io.Closer); ok {
 				err = errors.Join(err, c.Close())
 			}
 		}
 	}()
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	l.use(cfg.New(ctx))
-	c.run(l)
+	failed := l.attempt(func() {
+		l.useLog(cfg.New(ctx))
+		c.run(l)
+	})
+	if failed != nil {
+		return errors.New(l.text(fmt.Sprintf("E3/%s: %s", c.name, c.proves), failed))
+	}
 	return nil
 }
 
 // logWorld is what a case about a log works in.
 type logWorld struct {
-	ctx    context.Context
-	cfg    LogConfig
-	rng    *rand.Rand
-	log    events.RunLog
-	opened []events.RunLog
-	model  logModel
+	*world
+	cfg   LogConfig
+	log   events.RunLog
+	logs  []events.RunLog // that are open
+	model logModel
 }
 
-// check ends the case unless ok.
-func (l *logWorld) check(ok bool, format string, args ...any) {
-	if !ok {
-		panic(fmt.Sprintf(format, args...))
-	}
+func (l *logWorld) useLog(log events.RunLog, err error) {
+	l.must(err)
+	l.log, l.logs = log, append(l.logs, log)
 }
 
-func (l *logWorld) use(log events.RunLog, err error) {
-	l.check(err == nil && log != nil, "the log does not open: %v", err)
-	l.log, l.opened = log, append(l.opened, log)
-}
-
-func (l *logWorld) reopen() {
+func (l *logWorld) reopenLog() {
 	old := l.log
 	if c, ok := old.(io.Closer); ok {
-		l.opened = l.opened[:len(l.opened)-1]
-		err := c.Close()
-		l.check(err == nil, "the log does not close: %v", err)
+		l.logs = l.logs[:len(l.logs)-1]
+		l.must(c.Close())
 	}
-	l.use(l.cfg.Reopen(l.ctx, old))
+	l.useLog(l.cfg.Reopen(l.ctx, old))
 }
 
-func (l *logWorld) crash() { l.use(l.cfg.Crash(l.ctx, l.log)) }
+func (l *logWorld) crashLog() { l.useLog(l.cfg.Crash(l.ctx, l.log)) }
 
 // emit emits records to the log and to the model.
 func (l *logWorld) emit(recs ...events.Record) {
-	err := l.log.Emit(l.ctx, recs...)
-	l.check(err == nil, "Emit of %d valid records failed: %v", len(recs), err)
+	l.must(l.log.Emit(l.ctx, recs...))
 	l.model.emit(recs)
 }
 
-// page reads some of a run, and compares it with the model. It returns how many events it got.
-func (l *logWorld) page(run logRun, from, limit int) int {
-	got, err := l.log.Read(l.ctx, run.tenant, run.run, int64(from), limit)
-	l.check(err == nil, "Read failed: %v", err)
-	want := l.model.runs[run]
+// readPage reads some of a run, and expects what the model has. It returns how many events it got.
+func (w *world) readPage(log events.Reader, model *logModel, run logRun, from, limit int) int {
+	got, err := log.Read(w.ctx, run.tenant, run.run, int64(from), limit)
+	w.must(err)
+	want := model.runs[run]
 	want = want[min(max(from, 0), len(want)):]
 	want = want[:min(len(want), events.PageSize(limit))]
-	l.check(len(got) > 0 || len(want) == 0, "nothing of run %q of %q from %d on, where there are %d events", run.run, run.tenant, from, len(want))
+	w.check(len(got) <= len(want) && (len(got) > 0 || len(want) == 0), fmt.Sprintf("1 to %d events of run %s of %s, from %d on with the limit %d",
+		len(want), short(run.run), short(run.tenant), from, limit), "%d events", len(got))
 	for i := range got {
-		l.check(i < len(want), "run %q of %q, from %d on with the limit %d, has %d events instead of %d", run.run, run.tenant, from, limit, len(got), len(want))
-		l.check(sameRunEvent(&got[i], &want[i]), "run %q of %q has\n %s with sequence %d,\ninstead of\n %s with sequence %d", run.run, run.tenant,
-			describeEvent(&got[i].Record), got[i].Sequence, describeEvent(&want[i].Record), want[i].Sequence)
+		if got[i].Sequence != want[i].Sequence || !sameRecord(&got[i].Record, &want[i].Record) {
+			w.fail(describe(want[i]), describe(got[i]))
+		}
 	}
 	return len(got)
 }
 
-// compare reads all runs, by pages of any size.
-func (l *logWorld) compare() {
-	for run := range l.model.runs {
-		for from, n := 0, 1; n > 0; from += n {
-			n = l.page(run, from, 1+from%7)
-		}
+// readRun reads a whole run, by pages of any size.
+func (w *world) readRun(log events.Reader, model *logModel, run logRun) {
+	for from, n := 0, 1; n > 0; from += n {
+		n = w.readPage(log, model, run, from, 1+from%7)
 	}
 }
 
@@ -167,18 +159,13 @@ func pick[T any](l *logWorld, of ...T) T { return of[l.rng.IntN(len(of))] }
 func (l *logWorld) batch() []events.Record {
 	recs := make([]events.Record, 1+l.rng.IntN(5))
 	for i := range recs {
-		id := fmt.Sprint(pick(l, "a", "A", "a ", "é", "e\u0301", "x%"), l.rng.IntN(5))
-		h := fnv.New32a()
-		io.WriteString(h, id)
-		payloads := append(samplePayloads(),
-			events.HostPayload{Type: "run.started", JSON: []byte(`{"b":{"":[]},"a":"<&>\u2028\u0000é","n":-1.5e-7}`)},
-			events.HostPayload{Type: "acme.thing_1.x-y", JSON: []byte(`null`)},
-			events.HostPayload{Type: "acme.large", JSON: []byte(`"` + strings.Repeat("<", 100_000) + `"`)})
-		recs[i] = events.Record{
-			ID: id, Tenant: pick(l, "a", "A", "ab", ""), RunID: pick(l, "a", "a ", "bc", "c", "é", "e\u0301", strings.Repeat("x", 127), strings.Repeat("x", 128)),
-			NodeID: "node 1", CausationID: "before " + id, EngineVersion: "2.1 <x>", SchemaVersion: 7, Time: epoch.Add(1e6), Payload: payloads[h.Sum32()%uint32(len(payloads))],
+		recs[i] = sampled(events.Record{
+			ID: fmt.Sprint(pick(l, "a", "A", "a ", "é", "e\u0301", "x%"), l.rng.IntN(5)), Tenant: pick(l, "a", "A", "ab", ""), NodeID: "node 1", Time: epoch.Add(1e6),
+			RunID: pick(l, "a", "a ", "bc", "c", "é", "e\u0301", strings.Repeat("x", 127), strings.Repeat("x", 128)),
+		})
+		if recs[i].ID == "x%4" {
+			recs[i].Payload = events.HostPayload{Type: "acme.large", JSON: []byte(`"` + strings.Repeat("<", 100_000) + `"`)}
 		}
-		l.check(recs[i].Validate() == nil, "the kit's own record is invalid")
 	}
 	return recs
 }
@@ -193,18 +180,19 @@ var spoiled = []func(r *events.Record){
 	func(r *events.Record) { r.Payload = events.WorkspaceUpdated{Path: "another", Version: 9} },
 }
 
-// explore emits random batches, some of which are spoiled or cancelled, and reads random pages. Now
-// and then it settles.
-func (l *logWorld) explore(settle func()) {
+// emitAtRandom emits random batches, some of which are spoiled or cancelled, and reads random pages.
+// Now and then it settles.
+func (l *logWorld) emitAtRandom(settle func()) {
 	l.emit()
 	for i := range 180 {
 		batch := l.batch()
+		l.did("emit a batch, the first event being %s", describeEvent(&batch[0]))
 		switch l.rng.IntN(4) {
 		case 0:
 			bad := batch[0]
 			pick(l, spoiled...)(&bad)
 			err := l.log.Emit(l.ctx, slices.Insert(batch, 1+l.rng.IntN(len(batch)), bad)...)
-			l.check(err != nil, "a batch with an invalid record, or another payload of an id, was taken: %s", describeEvent(&bad))
+			l.check(err != nil, "an error, since a record is invalid or has another payload", "success with %s", describeEvent(&bad))
 		case 1:
 			done, cancel := cancelled(l.ctx)
 			if err := l.log.Emit(done, batch...); err == nil {
@@ -219,14 +207,16 @@ func (l *logWorld) explore(settle func()) {
 		}
 		if i%36 == 35 {
 			settle()
-			l.compare()
+			for run := range l.model.runs {
+				l.readRun(l.log, &l.model, run)
+			}
 		}
-		l.page(logRun{batch[0].Tenant, batch[0].RunID}, l.rng.IntN(12)-2, l.rng.IntN(9)-1)
+		l.readPage(l.log, &l.model, logRun{batch[0].Tenant, batch[0].RunID}, l.rng.IntN(12)-2, l.rng.IntN(9)-1)
 	}
 }
 
-// sameRunEvent compares events, those of a host by the value of their JSON.
-func sameRunEvent(got, want *events.RunEvent) bool {
+// sameRecord compares events, those of a host by the value of their JSON.
+func sameRecord(got, want *events.Record) bool {
 	value := func(p events.Payload) any {
 		if own, is := p.(events.HostPayload); is {
 			var v any
@@ -235,9 +225,9 @@ func sameRunEvent(got, want *events.RunEvent) bool {
 		}
 		return p
 	}
-	a, b := got.Record, want.Record
-	a.Time, a.Payload = b.Time, b.Payload
-	return got.Sequence == want.Sequence && got.Time.Equal(want.Time) && reflect.DeepEqual(a, b) && reflect.DeepEqual(value(got.Payload), value(want.Payload))
+	same := *got
+	same.Time, same.Payload = want.Time, want.Payload
+	return got.Time.Equal(want.Time) && reflect.DeepEqual(same, *want) && reflect.DeepEqual(value(got.Payload), value(want.Payload))
 }
 
 // logModel is what a log is, said as plainly as possible.
@@ -278,10 +268,10 @@ func (m *logModel) forget(run logRun) {
 	maps.DeleteFunc(m.payloads, func(name eventName, _ events.Payload) bool { return name.tenant == run.tenant && name.run == run.run })
 }
 
-// samplePayloads are payloads of all types of the agent-memory layer, with all fields.
-func samplePayloads() []events.Payload {
+// sampled gives a record a payload and other fields that go by its id.
+func sampled(e events.Record) events.Record {
 	updated := true
-	return []events.Payload{
+	payloads := []events.Payload{
 		events.MemoryWritten{MemoryRef: "support", MemoryID: "m1", NodeID: "n1", AgentID: "a1"},
 		events.MemoryCompacted{MemoryRef: "support", OutputID: "m2", SourceIDs: []string{"m1"}, SourceCount: 1, Trigger: events.CompactionHostManaged,
 			ByteSize: 42, Distillation: &events.Distillation{TokenBudget: 100, TokensUsed: 99, IndexUpdated: &updated}},
@@ -290,7 +280,17 @@ func samplePayloads() []events.Payload {
 		events.WorkspaceUpdated{Path: "a/b.md", Version: events.MaxInteger},
 		events.ProposalCreated{ProposalID: "p1", Kind: events.KindAgentPack, SourceRunIDs: []string{"run-1"}, DuplicateOf: "p0"},
 		events.ProposalActivated{ProposalID: "p1", Kind: events.KindPromptTemplate, ApprovalID: "ap1", InstalledArtifactRef: "art1"},
+		events.HostPayload{Type: "run.started", JSON: []byte(`{"b":{"":[]},"a":"<&>\u2028\u0000é","n":-1.5e-7}`)},
+		events.HostPayload{Type: "acme.thing_1.x-y", JSON: []byte(`null`)},
 	}
+	h := fnv.New32a()
+	io.WriteString(h, e.ID)
+	n := h.Sum32()
+	if n%2 == 0 {
+		e.CausationID, e.EngineVersion, e.SchemaVersion = "before", "2.1 <x>", 1<<53/2
+	}
+	e.Payload = payloads[n/2%uint32(len(payloads))]
+	return e
 }
 
 // Writers emit batches to one run, each batch by two writers.
@@ -332,33 +332,21 @@ func wholeBatches(evs []events.RunEvent, all bool) error {
 
 // logRacing has writers emit batches while a reader looks.
 func logRacing(l *logWorld) {
-	var writing, reading sync.WaitGroup
-	var over atomic.Bool
-	failed := make([]error, logWriters+1)
-	read := func(all bool) error {
+	read := func(all bool) {
 		var evs []events.RunEvent
-		for {
+		for more := true; more; {
 			page, err := l.log.Read(l.ctx, home.Tenant, "run-1", int64(len(evs)), 1000)
-			if evs = append(evs, page...); len(page) == 0 {
-				return errors.Join(err, wholeBatches(evs, all))
-			}
+			l.must(err)
+			evs, more = append(evs, page...), len(page) > 0
 		}
+		l.must(wholeBatches(evs, all))
 	}
-	for w := range logWriters {
-		writing.Go(func() {
+	l.during("six writers emit batches of events, each batch twice, while a reader reads them", func() {
+		l.parallel(logWriters, func(i int) {
 			for n := range logBatches {
-				failed[w] = errors.Join(failed[w], l.log.Emit(l.ctx, batchOf(w, n)...))
+				l.must(l.log.Emit(l.ctx, batchOf(i, n)...))
 			}
 		})
-	}
-	reading.Go(func() {
-		for !over.Load() {
-			failed[logWriters] = errors.Join(failed[logWriters], read(false))
-		}
-	})
-	writing.Wait()
-	over.Store(true)
-	reading.Wait()
-	err := errors.Join(append(failed, read(true))...)
-	l.check(err == nil, "%v", err)
+	}, 1, func(int) { read(false) })
+	read(true)
 }

@@ -18,7 +18,7 @@ type script struct {
 	ctx   context.Context
 	stop  func()      // ends ctx
 	alarm *time.Timer // ends ctx if no call is made for a stepTimeout
-	found *findings
+	found *Report
 	seed  uint64 // of the configuration
 	part  uint64 // the case's own
 	rng   *rand.Rand

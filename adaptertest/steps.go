@@ -21,8 +21,6 @@ func (w *world) entry(id string) driver.Entry {
 	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
 }
 
-func (w *world) advance(d time.Duration) { w.now = w.now.Add(d) }
-
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	w.did("put %s in %s", e, s)
 	w.count("put", s, e.ID)
@@ -77,12 +75,6 @@ func (w *world) sameEntry(got, want *driver.Entry) {
 	if diff := differences(got, want); diff != "" {
 		w.fail("the entry as it was put", diff)
 	}
-}
-
-// absent expects that a get does not find the id.
-func (w *world) absent(s driver.Scope, id string) {
-	_, err := w.tryGet(s, id)
-	w.notFound(err)
 }
 
 // notFound expects the error of an absent entry, in the words of every other absent one: an id

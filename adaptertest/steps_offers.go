@@ -42,12 +42,6 @@ func (w *world) apply(m driver.Mutation) driver.Applied {
 	return made
 }
 
-// conflicts expects that a condition of m does not hold.
-func (w *world) conflicts(m driver.Mutation) {
-	_, err := w.tryApply(tenantOf(&m), m)
-	w.mustBe(err, driver.ErrConflict)
-}
-
 // tenantOf is the tenant of the mutation's scopes, home's if it has none.
 func tenantOf(m *driver.Mutation) string {
 	for _, l := range slices.Concat(m.Live, m.Restore, m.Erase) {
@@ -94,10 +88,6 @@ func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
 	return recs
 }
 
-func equalRecords(a, b *driver.Record) bool {
-	return a.Scope == b.Scope && a.State == b.State && a.For == b.For && a.Erased == b.Erased && differences(&a.Entry, &b.Entry) == ""
-}
-
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
@@ -118,13 +108,12 @@ func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) 
 	for _, rec := range w.history(tenant, q) {
 		got = append(got, rec.Entry.ID)
 	}
-	w.sameTexts(got, want...)
+	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }
 
 // event is a record of a run of home's tenant.
 func (w *world) event(run, id string) events.Record {
-	return events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now,
-		Payload: events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "m-" + id}}
+	return sampled(events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now})
 }
 
 // undelivered reads what waits of a run, or of all tenants if both are empty.
@@ -141,19 +130,6 @@ func (w *world) undelivered(tenant, run string) []events.Record {
 		recs = append(recs, rec)
 	}
 	return recs
-}
-
-// waiting expects these events of a run to wait, in this order.
-func (w *world) waiting(tenant, run string, want ...string) {
-	w.sameEvents(w.undelivered(tenant, run), want...)
-}
-
-func (w *world) sameEvents(recs []events.Record, want ...string) {
-	var got []string
-	for _, r := range recs {
-		got = append(got, r.ID)
-	}
-	w.came(got, want...)
 }
 
 func (w *world) delivered(recs ...events.Record) {

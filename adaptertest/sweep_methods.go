@@ -168,7 +168,7 @@ func (w *world) prepareMethods() words {
 		w.apply(m)
 	}
 	if w.kept != nil {
-		w.emit(w.event("timer", "c"), w.event("timer", "d"))
+		w.apply(logged(w.event("timer", "c"), w.event("timer", "d")))
 	}
 	if w.versions != nil {
 		x.version = w.version(home.Tenant)

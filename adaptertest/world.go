@@ -31,7 +31,6 @@ type world struct {
 
 	absence string // the text of the error of an absent entry
 	sparing bool   // audits ask for fewer things one by one
-	probes  int    // entries that were put to see how much a tenant uses
 
 	store driver.Adapter
 	offered
@@ -94,7 +93,7 @@ func (w *world) play(part func(), failed **failure) {
 
 // fresh closes what is open and works on a store with nothing in it.
 func (w *world) fresh() {
-	w.ref, w.held, w.lent, w.probes = newReference(), nil, false, 0
+	w.ref, w.held, w.lent = newReference(), nil, false
 	if err := w.closeAll(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}

@@ -66,7 +66,7 @@ func (o *options) runAll(mutants []*mutant) error {
 	return nil
 }
 
-var failedCase = regexp.MustCompile(`(?m)^ {8}--- FAIL: (\S+)`)
+var failedCase = regexp.MustCompile(`(?m)^ {4}--- FAIL: (\S+)`)
 
 // runOne runs the kit on a mutant and returns what became of it, and the time of a processor.
 func (o *options) runOne(number int) (string, time.Duration) {
