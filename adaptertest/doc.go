@@ -25,8 +25,8 @@
 // and 32 megabytes of text.
 //
 // A store must leave alone what it was given and what it has handed out: values of one write
-// in two and of one read in sixteen are compared behind the call, and again some calls later. A
-// case whose store makes no answer for 50 seconds fails, and names the call. [Config.Progress] is told
+// in four and of one read in sixteen are looked at again some calls later. A case
+// whose store makes no answer for 50 seconds fails, and names the call. [Config.Progress] is told
 // which law is looked at.
 //
 // A host whose log of run events is its own proves that by [RunLog]. Code that stands on a

@@ -66,6 +66,7 @@ type words struct {
 	text    string // a string that a method takes beside those
 	tag     string
 	at      time.Time
+	leave   bool // a loop at its first element
 }
 
 // arguments are those of a call. A parameter of a type that nobody thought of fails the
@@ -125,6 +126,9 @@ func (w *world) try(ctx context.Context, m method, x words) (answer []string, er
 				w.check(err == nil, "nothing after an error", "more")
 				if err, _ = failed.Interface().(error); err == nil {
 					answer = append(answer, described(value.Interface()))
+				}
+				if x.leave {
+					break
 				}
 			}
 		default:
