@@ -39,11 +39,9 @@ func some[T any](w *world, things []T) (none T) {
 func (w *world) anyQuery(s driver.Scope) driver.Query {
 	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	for range 2 {
-		if rec := some(w, recs); rec != nil {
-			if tag := some(w, rec.Entry.Tags); tag != "" {
-				q.Tags = append(q.Tags, tag)
-			}
+	for n := w.dice.IntN(3); n > 0 && len(recs) > 0; n-- {
+		if tags := recs[w.dice.IntN(len(recs))].Entry.Tags; len(tags) > 0 {
+			q.Tags = append(q.Tags, tags[w.dice.IntN(len(tags))])
 		}
 	}
 	if rec := some(w, recs); rec != nil {
