@@ -25,7 +25,7 @@
 // and 32 megabytes of text.
 //
 // A store must leave alone what it was given and what it has handed out: values of one write
-// in four and of one read in sixteen are looked at again some calls later. A case
+// in eight and of one read in sixteen are looked at again some calls later. A case
 // whose store makes no answer for 50 seconds fails, and names the call. [Config.Progress] is told
 // which law is looked at.
 //

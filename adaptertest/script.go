@@ -49,9 +49,14 @@ func (n action) String() string {
 	return fmt.Sprintf(n.format, described...)
 }
 
+// named is a name that a step's text quotes.
+type named string
+
 // inWords is an argument in the words of texts. A text and a number stay as they are.
 func inWords(value any) any {
 	switch x := value.(type) {
+	case named:
+		return short(x)
 	case driver.Query:
 		return describeQuery(x)
 	case driver.Entry:

@@ -62,7 +62,7 @@ func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entr
 }
 
 func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
-	w.did("get %s from %s at %s", short(id), s, w.now)
+	w.did("get %s from %s at %s", named(id), s, w.now)
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
@@ -113,7 +113,7 @@ func (w *world) came(got []string, want ...string) {
 
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
-	w.did("delete %s from %s at %s", short(id), s, w.now)
+	w.did("delete %s from %s at %s", named(id), s, w.now)
 	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)

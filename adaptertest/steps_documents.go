@@ -122,7 +122,7 @@ func (w *world) yields(q driver.DocumentQuery, want ...string) {
 }
 
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
-	w.did("ask what of kind %s is due at %s, at most %d", short(kind), at, limit)
+	w.did("ask what of kind %s is due at %s, at most %d", named(kind), at, limit)
 	docs, err := w.scheduler.Due(w.ctx, kind, at, limit)
 	w.must(err)
 	return docs

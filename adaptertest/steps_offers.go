@@ -14,7 +14,7 @@ import (
 
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
-	w.did("apply for %s: %s", short(tenant), m)
+	w.did("apply for %s: %s", named(tenant), m)
 	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
 	if err == nil {
@@ -99,7 +99,7 @@ func equalRecords(a, b *driver.Record) bool {
 }
 
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
+	w.did("history of %s, ref %q, subject %q, for %s", named(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
 	for rec, err := range w.tx.History(w.ctx, tenant, q) {
 		w.must(err)
@@ -158,7 +158,7 @@ func (w *world) sameEvents(recs []events.Record, want ...string) {
 
 func (w *world) delivered(recs ...events.Record) {
 	for _, r := range recs[:min(len(recs), 20)] {
-		w.did("mark event %s of run %s as delivered", short(r.ID), short(r.RunID))
+		w.did("mark event %s of run %s as delivered", named(r.ID), named(r.RunID))
 	}
 	w.must(w.tx.Delivered(w.ctx, recs))
 	if w.ref != nil {
@@ -168,7 +168,7 @@ func (w *world) delivered(recs ...events.Record) {
 
 func (w *world) version(tenant string) driver.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
-	w.did("take the version of %s: %s", short(tenant), w.take(v))
+	w.did("take the version of %s: %s", named(tenant), w.take(v))
 	w.must(err)
 	w.hold(tenant, v)
 	return v
@@ -225,7 +225,7 @@ func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 }
 
 func (w *world) purge(tenant string, v driver.Version) int {
-	w.did("purge %s before %s, at %s", short(tenant), w.name(v), describeTime(w.now))
+	w.did("purge %s before %s, at %s", named(tenant), w.name(v), w.now)
 	n, err := w.versions.Purge(w.ctx, tenant, v, w.now)
 	w.must(err)
 	for _, h := range w.held {

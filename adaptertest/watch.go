@@ -34,7 +34,7 @@ func sightOf(what string, value any) sight {
 // Of so many reads and of so many writes one is looked at.
 const (
 	watchedReads  = 16
-	watchedWrites = 4
+	watchedWrites = 8
 )
 
 // laterBy is how many sights there are before one is looked at again.
