@@ -64,20 +64,23 @@ func (w *world) commits(m driver.Mutation) []driver.Document {
 }
 
 // revises expects a revision for each swap: of what is stored one above all that the document
-// ever had, of what is checked the one that it has, and 0 of what is not there any more.
+// ever had.
 func (w *world) revises(m *driver.Mutation, revs []int64) {
 	w.check(len(revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(revs))
 	for i, x := range m.Documents {
-		name, rev, stored := describeName(&x.Document), revs[i], x.Act == driver.Set || x.Act == driver.Retain && revs[i] != 0
-		switch {
-		case x.Act == driver.Check:
-			w.check(rev == x.Rev, fmt.Sprintf("the revision %d", x.Rev), "%d", rev)
-		case !stored:
-			w.check(rev == 0, "the revision 0 of what is not there", "%d", rev)
-		case w.ref != nil:
-			w.check(rev > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", rev)
-			w.ref.revised[name] = rev
+		if stored := x.Act == driver.Set || x.Act == driver.Retain && revs[i] != 0; stored && w.ref != nil {
+			name := describeName(&x.Document)
+			w.check(revs[i] > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", revs[i])
+			w.ref.revised[name] = revs[i]
 		}
+	}
+}
+
+// revised expects each document of a mutation to have the revision that was given, or to be gone if that is 0.
+func (w *world) revised(tenant string, m *driver.Mutation, revs []int64) {
+	for i, x := range m.Documents {
+		has := w.ref.tenant(tenant).documents[nameOf(&x.Document)].Rev
+		w.check(revs[i] == has, fmt.Sprintf("the revision %d, which the document has now", has), "%d", revs[i])
 	}
 }
 

@@ -28,6 +28,9 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 		return err
 	})
 	if err == nil {
+		if w.ref != nil {
+			w.revised(tenant, &m, made.Revs)
+		}
 		if w.versions != nil {
 			w.check((made.Version == "") == unversioned(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
