@@ -204,7 +204,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 			}
 		})
 	}
-	for range auditedAtRandom {
+	for range w.atRandom() {
 		w.auditList(s, nil, w.anyQuery(s))
 	}
 	w.auditPages(s, nil)
@@ -212,7 +212,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 		asked := slices.Concat(own, foreign, own[:min(1, len(own))])
 		w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
 		w.unnoted(func() { w.auditLookup(s, asked...) })
-		for range auditedAtRandom {
+		for range w.atRandom() {
 			w.auditHistory(s.Tenant, w.anyHistory(s))
 		}
 	}
@@ -298,7 +298,7 @@ func (w *world) auditLookup(s driver.Scope, ids ...string) {
 func (w *world) auditDocuments(tenant string) {
 	queries := []driver.DocumentQuery{{}, {Ref: "never"}, {EveryRef: true, Bare: true}, {EveryRef: true}}
 	names := slices.SortedFunc(maps.Keys(w.ref.tenant(tenant).documents), compareNames)
-	for range auditedAtRandom * min(4, len(names)) {
+	for range w.atRandom() * min(4, len(names)) {
 		queries = append(queries, w.anyDocuments(tenant, names))
 	}
 	for _, q := range queries {
@@ -345,7 +345,7 @@ func (w *world) auditShared() {
 	if w.tenants != nil {
 		all := w.ref.scopes()
 		w.unnoted(func() { w.listed(driver.Scope{}, all...) })
-		for range min(auditedAtRandom, len(all)) {
+		for range min(w.atRandom(), len(all)) {
 			one, other := all[w.dice.IntN(len(all))], all[w.dice.IntN(len(all))]
 			after := at(one.Tenant+some(w, []string{"0", "\xff"}), some(w, []string{one.Ref, other.Ref, one.Ref + "0"}))
 			behind := slices.DeleteFunc(slices.Clone(all), func(s driver.Scope) bool { return compareScopes(s, after) <= 0 })

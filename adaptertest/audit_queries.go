@@ -15,8 +15,13 @@ import (
 // some ask for it and some do not, with names that records and documents have. The dice
 // of an audit fall by the tenant, so that the same steps always meet the same queries.
 
-// auditedAtRandom is how many queries of each kind an audit of a scope makes.
-const auditedAtRandom = 3
+// atRandom is how many queries of each kind an audit of a scope makes.
+func (w *world) atRandom() int {
+	if w.thorough {
+		return 30
+	}
+	return 3
+}
 
 // auditedFirst is how many entries an audit looks for that a tenant had first.
 const auditedFirst = 3

@@ -112,7 +112,7 @@ func split(k int) (one, other string) {
 
 // nameCases are a generation for each position.
 func nameCases() []testCase {
-	g := generation{sequences: [3]int{1, 2, 12}, steps: 12}
+	g := generation{sequences: [3]int{1, 2, 12}, steps: 9}
 	var all []generation
 	for _, at := range positions {
 		if g.topics, g.audited = everyTopic[:5], 400; at.name == "tenant" {

@@ -38,8 +38,13 @@ func generate(all ...generation) (cases []testCase) {
 	return cases
 }
 
-// shrinkTries is how often a sequence is tried with less steps.
-const shrinkTries = 300
+// shrinkTries is how often a sequence is tried with less steps, and shrinkCalls how many calls all tries of one
+// may make, with -short and without.
+const (
+	shrinkTries      = 1000
+	shrinkCallsShort = 50_000
+	shrinkCalls      = 500_000
+)
 
 // step is one random move. A sequence still makes sense without some of its steps.
 type step struct {
@@ -69,8 +74,13 @@ func (w *world) explore(g *generation) {
 		if failed == nil {
 			continue
 		}
-		told := w.steps
-		shrunk := shrink(steps, shrinkTries, func(s []step) bool { return w.playSteps(g, i, s, true) != nil })
+		told, shrunk := w.steps, steps[:w.played]
+		most := w.watch.calls + w.size(shrinkCallsShort, shrinkCalls, shrinkCalls)
+		fails := func(s []step) bool { return w.watch.calls < most && w.playSteps(g, i, s, true) != nil }
+		w.thorough = true
+		if fails(shrunk) {
+			shrunk = shrink(shrunk, shrinkTries, fails)
+		}
 		if again := w.playSteps(g, i, shrunk, true); again != nil {
 			failed = again
 		} else {
@@ -94,6 +104,7 @@ func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failu
 		w.handles, w.sparing = nil, w.config.Short
 		plans, moves := g.plans(w, i), w.movesOf(g.topics)
 		for k, s := range steps {
+			w.played = k + 1
 			p := plans[s.plan]
 			p.dice = rand.New(rand.NewPCG(s.seed, 0))
 			if s.fill != "" {

@@ -25,7 +25,8 @@ type script struct {
 	dice  *rand.Rand // of the audit under way
 	now   time.Time  // the kit's clock; a case moves it
 
-	watch watch
+	watch    watch
+	thorough bool // a failure is shrunk: audits ask more, and each call is looked at
 
 	mu    sync.Mutex
 	steps []action

@@ -37,8 +37,8 @@ const (
 	watchedWrites = 8
 )
 
-// laterBy is how many sights there are before one is looked at again.
-const laterBy = 16
+// keptSights is how many sights there are before one is looked at again.
+const keptSights = 16
 
 // watched is a store whose calls go through the watch of a script.
 type watched struct {
@@ -54,7 +54,7 @@ func (s *script) watched(store driver.Adapter) watched {
 		if calls > caseCalls {
 			s.stop()
 		}
-		if !sampled {
+		if !sampled && !s.thorough {
 			defer w.end(c)
 			return next(ctx)
 		}
@@ -94,7 +94,7 @@ func (w *watch) end(c *Call) {
 func (w *watch) look(s sight) {
 	w.mu.Lock()
 	w.seen = append(w.seen, s)
-	if len(w.seen) <= laterBy {
+	if len(w.seen) <= keptSights {
 		w.mu.Unlock()
 		return
 	}

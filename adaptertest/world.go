@@ -31,6 +31,7 @@ type world struct {
 
 	absence string // the text of the error of an absent entry
 	sparing bool   // audits ask for fewer things one by one
+	played  int    // steps of the sequence under way
 	probes  int    // entries that were put to see how much a tenant uses
 
 	store driver.Adapter
