@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,6 +52,11 @@ type Config struct {
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
 
+	// Parallel is how many cases run side by side, each on stores of its own, so that New, Reopen and
+	// Crash are called at once. Run then runs all cases before its subtests tell of them, those
+	// too that -run leaves out. 0 means one after the other.
+	Parallel int
+
 	first bool // stop at the first failure
 }
 
@@ -82,16 +89,15 @@ func Run(t *testing.T, cfg Config) {
 		t.Errorf("the store does not offer %s, which is required: %s", missing, found.reason(missing))
 	}
 	report := newReport(cfg, found)
-	tell := cfg.teller()
+	run := cfg.runner(t.Context(), found, everything)
 	for _, l := range laws() {
-		tell(&l)
 		t.Run(l.name, func(t *testing.T) {
 			for _, c := range l.cases {
 				t.Run(c.name, func(t *testing.T) {
 					t.Helper()
 					t.Attr("law", l.name)
 					t.Attr("number", l.number)
-					result := cfg.runCase(t.Context(), found, &l, &c)
+					result := run(&l, &c)
 					report.add(&l, &result)
 					switch {
 					case result.Cause != "":
@@ -105,7 +111,7 @@ func Run(t *testing.T, cfg Config) {
 			}
 		})
 	}
-	report.finish()
+	report.finish(found)
 	t.Log("\n" + report.String())
 	switch {
 	case cfg.Certificate == "" || !report.OK():
@@ -118,25 +124,67 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
-// teller tells the progress that the cases of a law come next.
+// teller tells the progress that a case comes next, by a line for the first one of each law.
 func (cfg Config) teller() func(l *law) {
-	began, done, all, n, told := time.Now(), 0, 0, len(laws()), 0
+	var mu sync.Mutex
+	began, done, all, told := time.Now(), 0, 0, map[string]bool{}
 	for _, l := range laws() {
 		all += len(l.cases)
 	}
 	return func(l *law) {
-		if cfg.Progress == nil {
-			return
+		mu.Lock()
+		defer mu.Unlock()
+		if cfg.Progress != nil && !told[l.name] {
+			told[l.name] = true
+			line := fmt.Sprintf("law %d of %d: %s: %s", len(told), len(laws()), l.name, l.says)
+			if done > 0 {
+				rest := time.Since(began) / time.Duration(done) * time.Duration(all-done)
+				line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
+			}
+			fmt.Fprintln(cfg.Progress, line)
 		}
-		told++
-		line := fmt.Sprintf("law %d of %d: %s: %s", told, n, l.name, l.says)
-		if done > 0 {
-			rest := time.Since(began) / time.Duration(done) * time.Duration(all-done)
-			line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
-		}
-		fmt.Fprintln(cfg.Progress, line)
-		done += len(l.cases)
+		done++
 	}
+}
+
+// runner returns what gives the result of a case. If cases run side by side, all are run before it
+// returns: first, one after the other, those that count what the process has, then the rest, the
+// last laws first, as the longest cases are theirs.
+func (cfg Config) runner(ctx context.Context, found *findings, wanted func(name string) bool) func(l *law, c *testCase) Case {
+	tell := cfg.teller()
+	run := func(l *law, c *testCase) Case {
+		tell(l)
+		return cfg.runCase(ctx, found, l, c)
+	}
+	if cfg.Parallel < 2 {
+		return run
+	}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	results, free := map[string]Case{}, make(chan struct{}, cfg.Parallel)
+	for _, alone := range []bool{true, false} {
+		for _, l := range slices.Backward(laws()) {
+			for _, c := range l.cases {
+				name := l.name + "/" + c.name
+				if c.countsResources() != alone || !wanted(name) {
+					continue
+				}
+				free <- struct{}{}
+				wait.Go(func() {
+					result := run(&l, &c)
+					mu.Lock()
+					defer mu.Unlock()
+					results[name] = result
+					<-free
+				})
+				if alone {
+					wait.Wait()
+				}
+			}
+		}
+	}
+	wait.Wait()
+	return func(l *law, c *testCase) Case { return results[l.name+"/"+c.name] }
 }
 
 // Check proves the store without a test. Broken laws are in the report, see
@@ -157,10 +205,9 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 		return nil, err
 	}
 	report := newReport(cfg, found)
-	defer report.finish()
-	tell := cfg.teller()
+	defer report.finish(found)
+	run := cfg.runner(ctx, found, wanted)
 	for _, l := range laws() {
-		tell(&l)
 		for _, c := range l.cases {
 			if !wanted(l.name + "/" + c.name) {
 				continue
@@ -168,7 +215,7 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 			if err := ctx.Err(); err != nil {
 				return report, err
 			}
-			result := cfg.runCase(ctx, found, &l, &c)
+			result := run(&l, &c)
 			report.add(&l, &result)
 			if cfg.first && result.Status == Broken {
 				return report, nil
