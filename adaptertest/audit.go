@@ -417,14 +417,7 @@ func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time
 		h := &held[i]
 		w.as(instants[w.dice.IntN(len(instants))], func() {
 			w.auditList(s, h, driver.Query{At: w.now})
-			live := byID(w.ref.list(s, h.number, driver.Query{At: w.now}))
-			asked, found := few(w, w.most(), slices.Clone(ids)), []driver.Entry(nil)
-			for _, id := range asked {
-				if e := live[id]; e != nil {
-					found = append(found, *e)
-				}
-			}
-			w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
+			w.auditList(s, h, driver.Query{At: w.now, IDs: few(w, w.most(), slices.Clone(ids))})
 		})
 		w.auditList(s, h, w.anyQuery(s))
 		w.auditPages(s, h)

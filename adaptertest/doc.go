@@ -46,8 +46,7 @@
 //     instants, in how many there are of everything, and in what happens to the store
 //     between moves. coverage.go counts which states they have reached.
 //   - sweep_methods.go, sweep_refused.go, sweep_loops.go: contexts and error texts through
-//     every method, by reflection, so that a method which is added is swept or fails the
-//     kit, malformed names in every part of a mutation, and changes in the body of every loop.
+//     every method, malformed names in every part of a mutation, and changes in the body of every loop.
 //   - run_log.go: the cases of a log of run events, whoever keeps it.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
 //     looks at first. host.go and host_work.go: a bank over the store, and random work of a host and

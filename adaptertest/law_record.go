@@ -25,7 +25,7 @@ func recordLaw() law {
 		}},
 		{"one-state-list", "many ids are listed at a version as they are at one moment", []Offer{Transactor, Versioned}, func(w *world) {
 			readOneState(w, func(asked []string) []string {
-				got, err := w.tryGetAt(home, w.version(home.Tenant), asked...)
+				got, err := w.tryListAt(home, w.version(home.Tenant), driver.Query{At: w.now, IDs: asked})
 				w.must(err)
 				return ids(got)
 			})

@@ -61,15 +61,15 @@ func growth(ctx context.Context, bound int, do func()) (goroutines, files int) {
 const leftBehind = 40
 
 // sweepResources calls every method, under contexts that last and such as end under way, and leaves loops.
-func sweepResources(w *world, a *ability) {
+func sweepResources(w *world, all []method) {
 	x := w.prepareMethods()
-	for _, m := range a.methodsOf(w) {
+	for _, m := range all {
 		w.leavesNothing(leftBehind, fmt.Sprintf("call %s %d times, under contexts that last or end under way", m.name, leftBehind), func(i int) {
-			ctx := w.ctx
-			if x.leave = i%4 == 0; i%2 == 1 {
-				ctx = fadingAfter(w.ctx, i/2%2)
+			x.ctx, x.each = w.ctx, func(int) bool { return i%4 != 0 }
+			if i%2 == 1 {
+				x.ctx = fadingAfter(w.ctx, i/2%2)
 			}
-			w.try(ctx, m, x)
+			m.call(w, x)
 		})
 	}
 	w.unmirrored() // some have happened and some have not

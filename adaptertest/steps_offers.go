@@ -194,32 +194,6 @@ func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
 	w.sameIDs(w.listAt(s, v, driver.Query{At: w.now}), want)
 }
 
-func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
-	return w.tryListAt(s, v, driver.Query{At: w.now, IDs: ids})
-}
-
-// getAt reads entries by their ids, and returns them in the order of the ids.
-func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries []driver.Entry) {
-	if len(ids) == 0 {
-		return nil
-	}
-	got, err := w.tryGetAt(s, v, ids...)
-	w.must(err)
-	for i := 1; i < len(got); i++ {
-		before, after := &refRecord{id: got[i-1].ID, created: got[i-1].CreatedAt}, &refRecord{id: got[i].ID, created: got[i].CreatedAt}
-		if inListOrder(before, after) >= 0 {
-			w.fail("the order of a list, each entry once", describeEntry(&got[i-1])+" before "+describeEntry(&got[i]))
-		}
-	}
-	byID := byID(got)
-	for _, id := range ids {
-		if e := byID[id]; e != nil {
-			entries = append(entries, *e)
-		}
-	}
-	return entries
-}
-
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 	w.did("ask whether %s is intact for %s", w.name(v), s)
 	got, err := w.versions.Intact(w.ctx, s, v)
