@@ -303,8 +303,12 @@ func (w *world) auditDocuments(tenant string) {
 	}
 	for _, q := range queries {
 		q.Tenant = tenant
-		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
+		w.auditFound(q)
 	}
+}
+
+func (w *world) auditFound(q driver.DocumentQuery) {
+	w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 }
 
 // auditOutbox reads the events of each run that wait, and counts them.

@@ -33,7 +33,6 @@ type script struct {
 	quiet int  // steps are not noted while it is above zero
 	raced bool // goroutines have used the store at once
 	names map[driver.Version]string
-	taken map[driver.Version]string // those that the store gave
 }
 
 // action is a step that was taken. It is described only in the text of a failure.
@@ -171,7 +170,7 @@ func (s *script) text(head string, f *failure) string {
 	if s.raced {
 		b.WriteString("  (" + racedNote + ")\n")
 	}
-	return rename(b.String(), s.taken)
+	return rename(b.String(), s.names)
 }
 
 // racedNote is in the texts that the same seed need not give again.
@@ -190,17 +189,4 @@ func (s *script) name(v driver.Version) string {
 		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
 	}
 	return s.names[v]
-}
-
-// take gives a version that the store gave its name, by which texts call it from then
-// on wherever it comes up.
-func (s *script) take(v driver.Version) string {
-	name := s.name(v)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken == nil {
-		s.taken = map[driver.Version]string{}
-	}
-	s.taken[v] = name
-	return name
 }

@@ -66,13 +66,6 @@ func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
 	return w.store.Get(w.ctx, s, id, w.now)
 }
 
-// get expects the entry to be there as it was put.
-func (w *world) get(s driver.Scope, want driver.Entry) {
-	e, err := w.tryGet(s, want.ID)
-	w.must(err)
-	w.sameEntry(&e, &want)
-}
-
 func (w *world) sameEntry(got, want *driver.Entry) {
 	if diff := differences(got, want); diff != "" {
 		w.fail("the entry as it was put", diff)

@@ -45,13 +45,6 @@ func (w *world) sets(docs ...driver.Document) []driver.Document {
 
 func (w *world) set(d driver.Document) driver.Document { return w.sets(d)[0] }
 
-// retains stores all of a document but its value.
-func (w *world) retains(d driver.Document) driver.Document {
-	return w.commits(acts(driver.Retain, d))[0]
-}
-
-func (w *world) removes(d driver.Document) { w.commits(acts(driver.Remove, d)) }
-
 // commits applies a mutation, and returns its documents with their new revisions.
 func (w *world) commits(m driver.Mutation) []driver.Document {
 	made := w.apply(m)
@@ -97,13 +90,6 @@ func (w *world) documents(q driver.DocumentQuery) []driver.Document {
 // exactly asks for one document by its name.
 func exactly(d *driver.Document) driver.DocumentQuery {
 	return driver.DocumentQuery{Tenant: d.Tenant, Ref: d.Ref, Kind: d.Kind, Key: d.Key}
-}
-
-// holds expects a document to be there as it is given, its revision included.
-func (w *world) holds(want driver.Document) {
-	docs := w.documents(exactly(&want))
-	w.check(len(docs) == 1, describeDocument(&want), "%s", describe(docs))
-	w.sameDocument(&docs[0], &want)
 }
 
 func (w *world) sameDocument(got, want *driver.Document) {

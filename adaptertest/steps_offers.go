@@ -171,7 +171,7 @@ func (w *world) delivered(recs ...events.Record) {
 
 func (w *world) version(tenant string) driver.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
-	w.did("take the version of %s: %s", named(tenant), w.take(v))
+	w.did("take the version of %s: %s", named(tenant), w.name(v))
 	w.must(err)
 	w.hold(tenant, v)
 	return v

@@ -12,25 +12,26 @@ import (
 // loop is a way in which a store yields things one by one, by the names of the things.
 type loop struct {
 	name   string
-	walk   func(w *world) iter.Seq2[string, error]
+	walk   func(w *world) iter.Seq[string]
 	held   func(w *world) []string // what it is to yield, by the reference
 	sorted bool                    // it yields in the order of the names
 	lent   bool                    // it may hide what it yields from the next one
 }
 
 // loopOver is a loop that gives things a name.
-func loopOver[T any](name string, walk func(w *world) iter.Seq2[T, error], held func(w *world) []T, nameOf func(x T) string) loop {
-	return loop{name: name, walk: func(w *world) iter.Seq2[string, error] {
-		return func(yield func(string, error) bool) {
+func loopOver[T any](name string, walk func(w *world) iter.Seq2[T, error], held func(w *world) []T, nameOf func(w *world, x T) string) loop {
+	return loop{name: name, walk: func(w *world) iter.Seq[string] {
+		return func(yield func(string) bool) {
 			for x, err := range walk(w) {
-				if !yield(nameOf(x), err) {
+				w.must(err)
+				if !yield(nameOf(w, x)) {
 					return
 				}
 			}
 		}
 	}, held: func(w *world) (all []string) {
 		for _, x := range held(w) {
-			all = append(all, nameOf(x))
+			all = append(all, nameOf(w, x))
 		}
 		return all
 	}}
@@ -38,36 +39,31 @@ func loopOver[T any](name string, walk func(w *world) iter.Seq2[T, error], held 
 
 func scopesLoop() loop {
 	l := loopOver("the scopes", func(w *world) iter.Seq2[driver.Scope, error] { return w.tenants.Scopes(w.ctx, driver.Scope{}) },
-		func(w *world) []driver.Scope { return w.ref.scopes() }, describeScope)
+		func(w *world) []driver.Scope { return w.ref.scopes() }, func(_ *world, s driver.Scope) string { return describeScope(s) })
 	l.sorted = true
 	return l
 }
 
 func historyLoop(q driver.HistoryQuery) loop {
-	return loopOver("the history ("+describe(q)+")", func(w *world) iter.Seq2[driver.Record, error] {
-		return func(yield func(driver.Record, error) bool) {
-			for r, err := range w.tx.History(w.ctx, home.Tenant, q) {
-				w.check(err != nil || len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
-				w.check(err != nil || r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
-				if !yield(r, err) {
-					return
-				}
-			}
-		}
-	}, func(w *world) []driver.Record { return w.ref.history(home.Tenant, q) }, func(r driver.Record) string { return r.Ref + "/" + r.Entry.ID })
+	return loopOver("the history ("+describe(q)+")", func(w *world) iter.Seq2[driver.Record, error] { return w.tx.History(w.ctx, home.Tenant, q) },
+		func(w *world) []driver.Record { return w.ref.history(home.Tenant, q) }, func(w *world, r driver.Record) string {
+			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
+			return r.Ref + "/" + r.Entry.ID
+		})
 }
 
 func documentsLoop(q driver.DocumentQuery) loop {
 	q.Tenant = home.Tenant
 	l := loopOver("the documents ("+describe(q)+")", func(w *world) iter.Seq2[driver.Document, error] { return w.tx.Documents(w.ctx, q) },
-		func(w *world) []driver.Document { return w.ref.find(q) }, func(d driver.Document) string { return nameIn(&d) })
+		func(w *world) []driver.Document { return w.ref.find(q) }, func(_ *world, d driver.Document) string { return nameIn(&d) })
 	l.sorted = true
 	return l
 }
 
 func outboxLoop(tenant, run string) loop {
 	l := loopOver("what waits ("+describe([]string{tenant, run})+")", func(w *world) iter.Seq2[events.Record, error] { return w.tx.Undelivered(w.ctx, tenant, run) },
-		func(w *world) []events.Record { return w.ref.undelivered(tenant, run) }, func(e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID })
+		func(w *world) []events.Record { return w.ref.undelivered(tenant, run) }, func(_ *world, e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID })
 	l.lent = run == ""
 	return l
 }
@@ -125,8 +121,7 @@ func (w *world) sweepLoops(loops ...loop) {
 		w.quietly("leave early "+l.name, func() {
 			for n := 0; n < 3 && !l.lent; n++ {
 				at := 0
-				for _, err := range l.walk(w) {
-					w.must(err)
+				for range l.walk(w) {
 					if at++; at > n {
 						break
 					}
@@ -144,8 +139,7 @@ func (w *world) sweepLoop(l loop, p, other *plan) {
 	before := l.held(w)
 	seen, ever, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	last := ""
-	for name, err := range l.walk(w) {
-		w.must(err)
+	for name := range l.walk(w) {
 		w.check(!seen[name], "each thing once", "%s again", short(name))
 		w.check(!l.sorted || last <= name, "the order of the names", "%s behind %s", short(name), short(last))
 		seen[name], last = true, name
