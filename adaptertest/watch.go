@@ -93,25 +93,16 @@ func (w *watch) end(c *Call) {
 // look keeps a sight, and compares the one that was kept longest.
 func (w *watch) look(s sight) {
 	w.mu.Lock()
-	w.seen = append(w.seen, s)
-	if len(w.seen) <= keptSights {
-		w.mu.Unlock()
-		return
+	defer w.mu.Unlock()
+	if w.seen = append(w.seen, s); len(w.seen) > keptSights {
+		w.compare(w.seen[0])
+		w.seen = w.seen[1:]
 	}
-	oldest := w.seen[0]
-	w.seen = w.seen[1:]
-	w.mu.Unlock()
-	w.compare(oldest)
 }
 
 func (w *watch) compare(s sight) {
-	if reflect.DeepEqual(s.value, s.was) {
-		return
-	}
-	change := differencesOf("", reflect.ValueOf(s.value), reflect.ValueOf(s.was))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.changed == nil {
+	if w.changed == nil && !reflect.DeepEqual(s.value, s.was) {
+		change := differencesOf("", reflect.ValueOf(s.value), reflect.ValueOf(s.was))
 		w.changed = &failure{"that the store leaves " + s.what + " as it is", "that it is changed: " + change}
 	}
 }
@@ -121,12 +112,13 @@ func (w *watch) forget() { w.seen = nil }
 
 // finish compares what is still to be looked at again, and tells what was changed.
 func (w *watch) finish() *failure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.seen {
 		w.compare(s)
 	}
-	w.seen = nil
 	changed := w.changed
-	w.changed = nil
+	w.seen, w.changed = nil, nil
 	return changed
 }
 
