@@ -38,13 +38,8 @@ func generate(all ...generation) (cases []testCase) {
 	return cases
 }
 
-// shrinkTries is how often a sequence is tried with less steps, and shrinkCalls how many calls all tries of one
-// may make, with -short and without.
-const (
-	shrinkTries      = 1000
-	shrinkCallsShort = 50_000
-	shrinkCalls      = 500_000
-)
+// shrinkTries is how often a sequence is tried with less steps.
+const shrinkTries = 1000
 
 // step is one random move. A sequence still makes sense without some of its steps.
 type step struct {
@@ -75,7 +70,7 @@ func (w *world) explore(g *generation) {
 			continue
 		}
 		told, shrunk := w.steps, steps[:w.played]
-		most := w.watch.calls + w.size(shrinkCallsShort, shrinkCalls, shrinkCalls)
+		most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
 		fails := func(s []step) bool { return w.watch.calls < most && w.playSteps(g, i, s, true) != nil }
 		w.thorough = true
 		if fails(shrunk) {

@@ -38,12 +38,8 @@ func acts(act driver.Act, docs ...driver.Document) driver.Mutation {
 	return m
 }
 
-// sets stores documents in one mutation, and returns them with their new revisions.
-func (w *world) sets(docs ...driver.Document) []driver.Document {
-	return w.commits(acts(driver.Set, docs...))
-}
-
-func (w *world) set(d driver.Document) driver.Document { return w.sets(d)[0] }
+// set stores a document, and returns it with its new revision.
+func (w *world) set(d driver.Document) driver.Document { return w.commits(acts(driver.Set, d))[0] }
 
 // commits applies a mutation, and returns its documents with their new revisions.
 func (w *world) commits(m driver.Mutation) []driver.Document {
