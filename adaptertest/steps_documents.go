@@ -52,24 +52,20 @@ func (w *world) commits(m driver.Mutation) []driver.Document {
 	return docs
 }
 
-// revises expects a revision for each swap: of what is stored one above all that the document
-// ever had.
-func (w *world) revises(m *driver.Mutation, revs []int64) {
+// revises expects of each document of a mutation the revision that it has now, 0 if it is gone, and of one
+// that was stored a revision above all that it ever had.
+func (w *world) revises(tenant string, m *driver.Mutation, revs []int64) {
 	w.check(len(revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(revs))
 	for i, x := range m.Documents {
-		if stored := x.Act == driver.Set || x.Act == driver.Retain && revs[i] != 0; stored && w.ref != nil {
-			name := describeName(&x.Document)
-			w.check(revs[i] > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", revs[i])
-			w.ref.revised[name] = revs[i]
+		if w.ref == nil {
+			return
 		}
-	}
-}
-
-// revised expects each document of a mutation to have the revision that was given, or to be gone if that is 0.
-func (w *world) revised(tenant string, m *driver.Mutation, revs []int64) {
-	for i, x := range m.Documents {
-		has := w.ref.tenant(tenant).documents[nameOf(&x.Document)].Rev
+		name, has := describeName(&x.Document), w.ref.tenant(tenant).documents[nameOf(&x.Document)].Rev
 		w.check(revs[i] == has, fmt.Sprintf("the revision %d, which the document has now", has), "%d", revs[i])
+		if stored := x.Act == driver.Set || x.Act == driver.Retain; stored && has != 0 {
+			w.check(has > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", has)
+			w.ref.revised[name] = has
+		}
 	}
 }
 

@@ -17,9 +17,6 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	w.did("apply for %s: %s", named(tenant), m)
 	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
-	if err == nil {
-		w.revises(&m, made.Revs)
-	}
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
 			return driver.ErrValidation
@@ -28,9 +25,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 		return err
 	})
 	if err == nil {
-		if w.ref != nil {
-			w.revised(tenant, &m, made.Revs)
-		}
+		w.revises(tenant, &m, made.Revs)
 		if w.versions != nil {
 			w.check((made.Version == "") == unversioned(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
