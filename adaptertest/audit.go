@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -298,6 +299,15 @@ func (w *world) auditLookup(s driver.Scope, ids ...string) {
 func (w *world) auditDocuments(tenant string) {
 	queries := []driver.DocumentQuery{{}, {Ref: "never"}, {EveryRef: true, Bare: true}, {EveryRef: true}}
 	names := slices.SortedFunc(maps.Keys(w.ref.tenant(tenant).documents), compareNames)
+	both := driver.DocumentQuery{EveryRef: true}
+	for _, name := range names {
+		d := w.ref.tenant(tenant).documents[name]
+		both.Group = cmp.Or(both.Group, d.Group)
+		if len(d.Subjects) > 0 {
+			both.Subject = d.Subjects[0]
+		}
+	}
+	queries = append(queries, both)
 	for range w.atRandom() * min(4, len(names)) {
 		queries = append(queries, w.anyDocuments(tenant, names))
 	}

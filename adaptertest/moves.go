@@ -100,6 +100,9 @@ var moves = []move{
 		}
 	}},
 	{topic: tenants, weight: 2, do: func(p *plan) { // whose entries are looked up before and afterwards
+		if p.ref.tenant(p.Tenant).version == 0 {
+			return // nothing was there
+		}
 		p.auditLookup(p.Scope, p.ids("a", "b")...)
 		p.drop(p.Tenant, 5+p.many, 1000)
 		p.auditLookup(p.Scope, p.ids("a", "b")...)
