@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -50,7 +51,7 @@ func (w *world) hold(tenant string, v driver.Version) {
 const (
 	auditedInstants = 3
 	auditedNames    = 80
-	auditedForeign  = 12 // ids that are elsewhere
+	auditedForeign  = 4 // ids that are elsewhere
 	auditedVersions = 4
 )
 
@@ -191,7 +192,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 			}
 		})
 	}
-	for range auditedAtRandom {
+	for range w.atRandom() {
 		w.auditList(s, nil, w.anyQuery(s))
 	}
 	w.auditPages(s, nil)
@@ -199,8 +200,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 		asked := slices.Concat(own, foreign, own[:min(1, len(own))])
 		w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
 		w.unnoted(func() { w.auditLookup(s, asked...) })
-		w.auditHistory(s.Tenant, driver.HistoryQuery{Ref: s.Ref})
-		for range auditedAtRandom {
+		for range w.atRandom() {
 			w.auditHistory(s.Tenant, w.anyHistory(s))
 		}
 	}
@@ -284,13 +284,26 @@ func (w *world) auditLookup(s driver.Scope, ids ...string) {
 func (w *world) auditDocuments(tenant string) {
 	queries := []driver.DocumentQuery{{}, {Ref: "never"}, {EveryRef: true, Bare: true}, {EveryRef: true}}
 	names := slices.SortedFunc(maps.Keys(w.ref.tenant(tenant).documents), compareNames)
-	for range auditedAtRandom * min(4, len(names)) {
+	both := driver.DocumentQuery{EveryRef: true}
+	for _, name := range names {
+		d := w.ref.tenant(tenant).documents[name]
+		both.Group = cmp.Or(both.Group, d.Group)
+		if len(d.Subjects) > 0 {
+			both.Subject = d.Subjects[0]
+		}
+	}
+	queries = append(queries, both)
+	for range w.atRandom() * min(4, len(names)) {
 		queries = append(queries, w.anyDocuments(tenant, names))
 	}
 	for _, q := range queries {
 		q.Tenant = tenant
-		w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
+		w.auditFound(q)
 	}
+}
+
+func (w *world) auditFound(q driver.DocumentQuery) {
+	w.unnoted(func() { w.sameDocuments(w.documents(q), w.ref.find(q)) })
 }
 
 // auditOutbox reads the events of each run that wait, and counts them.
@@ -324,7 +337,7 @@ func (w *world) auditShared() {
 	if w.tenants != nil {
 		all := w.ref.scopes()
 		w.unnoted(func() { w.listed(driver.Scope{}, all...) })
-		for range min(auditedAtRandom, len(all)) {
+		for range min(w.atRandom(), len(all)) {
 			one, other := all[w.dice.IntN(len(all))], all[w.dice.IntN(len(all))]
 			after := at(one.Tenant+some(w, []string{"0", "\xff"}), some(w, []string{one.Ref, other.Ref, one.Ref + "0"}))
 			behind := slices.DeleteFunc(slices.Clone(all), func(s driver.Scope) bool { return compareScopes(s, after) <= 0 })
@@ -384,7 +397,8 @@ func (w *world) heldOf(tenant string) []heldVersion {
 	return all
 }
 
-// auditVersions reads a scope as of versions that were held, and what has changed between them.
+// auditVersions reads a scope as of versions that were held, each at one of the instants, and what has
+// changed between them.
 func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time) {
 	all := w.heldOf(s.Tenant)
 	held := all
@@ -393,24 +407,18 @@ func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time
 	}
 	for i := range held {
 		h := &held[i]
-		for _, now := range instants {
-			w.as(now, func() {
-				w.auditList(s, h, driver.Query{At: now})
-				live := byID(w.ref.list(s, h.number, driver.Query{At: now}))
-				asked, found := few(w, len(ids), slices.Clone(ids)), []driver.Entry(nil)
-				for _, id := range asked {
-					if e := live[id]; e != nil {
-						found = append(found, *e)
-					}
-				}
-				w.unnoted(func() { w.sameEntries(w.getAt(s, h.store, asked...), found) })
-			})
-		}
+		w.as(instants[w.dice.IntN(len(instants))], func() {
+			w.auditList(s, h, driver.Query{At: w.now})
+			w.auditList(s, h, driver.Query{At: w.now, IDs: few(w, w.most(), slices.Clone(ids))})
+		})
 		w.auditList(s, h, w.anyQuery(s))
 		w.auditPages(s, h)
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
 		if w.changes != nil {
 			from, to := *h, all[w.dice.IntN(len(all))]
+			if i == 0 { // all that has changed
+				from, to = all[0], all[len(all)-1]
+			}
 			if to.number < from.number {
 				from, to = to, from
 			}

@@ -15,8 +15,13 @@ import (
 // some ask for it and some do not, with names that records and documents have. The dice
 // of an audit fall by the tenant, so that the same steps always meet the same queries.
 
-// auditedAtRandom is how many queries of each kind an audit of a scope makes.
-const auditedAtRandom = 3
+// atRandom is how many queries of each kind an audit of a scope makes.
+func (w *world) atRandom() int {
+	if w.thorough {
+		return 30
+	}
+	return 3
+}
 
 // auditedFirst is how many entries an audit looks for that a tenant had first.
 const auditedFirst = 3
@@ -39,11 +44,9 @@ func some[T any](w *world, things []T) (none T) {
 func (w *world) anyQuery(s driver.Scope) driver.Query {
 	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
 	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	for range 2 {
-		if rec := some(w, recs); rec != nil {
-			if tag := some(w, rec.Entry.Tags); tag != "" {
-				q.Tags = append(q.Tags, tag)
-			}
+	for n := w.dice.IntN(3); n > 0 && len(recs) > 0; n-- {
+		if tags := recs[w.dice.IntN(len(recs))].Entry.Tags; len(tags) > 0 {
+			q.Tags = append(q.Tags, tags[w.dice.IntN(len(tags))])
 		}
 	}
 	if rec := some(w, recs); rec != nil {

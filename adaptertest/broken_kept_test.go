@@ -135,7 +135,7 @@ var keptDefects = []defect{
 			return sequence(docs, err)
 		}
 	}},
-	{"holds a lock once a history was left early", "MODEL/loop-history", func(b *broken) {
+	{"holds a lock once a history was left early", "MODEL/loops", func(b *broken) {
 		var stuck atomic.Bool
 		history := b.history
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
@@ -155,7 +155,7 @@ var keptDefects = []defect{
 			return b.Store.Put(ctx, s, e)
 		}
 	}},
-	{"leaves a goroutine behind each history that is left", "MODEL/loop-history", func(b *broken) {
+	{"leaves a goroutine behind each history that is left", "FAULT/resources-transactor", func(b *broken) {
 		history, never := b.history, make(chan struct{})
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			return func(yield func(driver.Record, error) bool) {
@@ -180,7 +180,7 @@ var keptDefects = []defect{
 			return e, err
 		}
 	}},
-	{"goes on after a history was left", "MODEL/loop-history", func(b *broken) {
+	{"goes on after a history was left", "MODEL/loops", func(b *broken) {
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			return func(yield func(driver.Record, error) bool) {
 				for rec, err := range b.Store.History(ctx, tenant, q) {
@@ -189,7 +189,7 @@ var keptDefects = []defect{
 			}
 		}
 	}},
-	{"reads the outbox by offset", "MODEL/loop-outbox", func(b *broken) {
+	{"reads the outbox by offset", "MODEL/loops", func(b *broken) {
 		b.outbox = func(ctx context.Context, tenant, run string) iter.Seq2[events.Record, error] {
 			return func(yield func(events.Record, error) bool) {
 				for offset := 0; ; offset += 100 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,6 +53,11 @@ type Config struct {
 	// Seed chooses the random steps. The same seed gives the same steps and texts.
 	Seed uint64
 
+	// Parallel is how many cases run side by side, each on stores of its own, so that New, Reopen and
+	// Crash are called at once. Run then runs all cases before its subtests tell of them, those
+	// too that -run leaves out. 0 means one after the other.
+	Parallel int
+
 	first bool // stop at the first failure
 }
 
@@ -82,12 +89,13 @@ func Run(t *testing.T, cfg Config) {
 	for _, missing := range report.Missing {
 		t.Errorf("the store does not offer %s, which is required: %s", missing, report.reason(missing))
 	}
-	for l, c := range cfg.cases() {
+	run := cfg.runner(t.Context(), report, everything)
+	for l, c := range everyCase() {
 		t.Run(l.name+"/"+c.name, func(t *testing.T) {
 			t.Helper()
 			t.Attr("law", l.name)
 			t.Attr("number", l.number)
-			result := cfg.runCase(t.Context(), report, l, c)
+			result := run(l, c)
 			report.add(l, &result)
 			switch {
 			case result.Cause != "":
@@ -112,6 +120,81 @@ func Run(t *testing.T, cfg Config) {
 	}
 }
 
+// everyCase yields all cases with their laws.
+func everyCase() iter.Seq2[*law, *testCase] {
+	return func(yield func(*law, *testCase) bool) {
+		all := laws()
+		for i := range all {
+			for k := range all[i].cases {
+				if !yield(&all[i], &all[i].cases[k]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// teller tells the progress that a case comes next, by a line for the first one of each law.
+func (cfg Config) teller() func(l *law) {
+	var mu sync.Mutex
+	began, done, told := time.Now(), 0, map[string]bool{}
+	_, all := new(Report).cases()
+	return func(l *law) {
+		mu.Lock()
+		defer mu.Unlock()
+		if cfg.Progress != nil && !told[l.name] {
+			told[l.name] = true
+			line := fmt.Sprintf("law %d of %d: %s: %s", len(told), len(laws()), l.name, l.says)
+			if done > 0 {
+				rest := time.Since(began) / time.Duration(done) * time.Duration(all-done)
+				line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
+			}
+			fmt.Fprintln(cfg.Progress, line)
+		}
+		done++
+	}
+}
+
+// runner returns what gives the result of a case. If cases run side by side, all are run before it
+// returns: first, one after the other, those that count what the process has, then the rest, the
+// last laws first, as the longest cases are theirs.
+func (cfg Config) runner(ctx context.Context, found *Report, wanted func(name string) bool) func(l *law, c *testCase) Case {
+	tell := cfg.teller()
+	run := func(l *law, c *testCase) Case {
+		tell(l)
+		return cfg.runCase(ctx, found, l, c)
+	}
+	if cfg.Parallel < 2 {
+		return run
+	}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	results, free := map[string]Case{}, make(chan struct{}, cfg.Parallel)
+	for _, alone := range []bool{true, false} {
+		for _, l := range slices.Backward(laws()) {
+			for _, c := range l.cases {
+				name := l.name + "/" + c.name
+				if c.countsResources() != alone || !wanted(name) {
+					continue
+				}
+				free <- struct{}{}
+				wait.Go(func() {
+					result := run(&l, &c)
+					mu.Lock()
+					defer mu.Unlock()
+					results[name] = result
+					<-free
+				})
+				if alone {
+					wait.Wait()
+				}
+			}
+		}
+	}
+	wait.Wait()
+	return func(l *law, c *testCase) Case { return results[l.name+"/"+c.name] }
+}
+
 // Check proves the store without a test. Broken laws are in the report, see
 // [Report.OK]. The error tells that the store could not be looked at, or that ctx
 // was done before all cases were run; the report has those that were.
@@ -130,42 +213,19 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 		return nil, err
 	}
 	defer report.finish()
-	for l, c := range cfg.cases() {
+	run := cfg.runner(ctx, report, wanted)
+	for l, c := range everyCase() {
 		if !wanted(l.name + "/" + c.name) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return report, err
 		}
-		result := cfg.runCase(ctx, report, l, c)
+		result := run(l, c)
 		report.add(l, &result)
 		if cfg.first && result.Status == Broken {
 			break
 		}
 	}
 	return report, nil
-}
-
-// cases yields all cases with their laws, and tells the progress by law.
-func (cfg Config) cases() iter.Seq2[*law, *testCase] {
-	return func(yield func(*law, *testCase) bool) {
-		began, done, all := time.Now(), 0, laws()
-		_, n := new(Report).cases()
-		for i, l := range all {
-			if cfg.Progress != nil {
-				line := fmt.Sprintf("law %d of %d: %s: %s", i+1, len(all), l.name, l.says)
-				if done > 0 {
-					rest := time.Since(began) / time.Duration(done) * time.Duration(n-done)
-					line += fmt.Sprintf("; about %s left", rest.Round(time.Second))
-				}
-				fmt.Fprintln(cfg.Progress, line)
-			}
-			for k := range l.cases {
-				if !yield(&all[i], &l.cases[k]) {
-					return
-				}
-			}
-			done += len(l.cases)
-		}
-	}
 }

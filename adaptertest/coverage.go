@@ -56,17 +56,18 @@ func (w *world) countParts(m *driver.Mutation) {
 	}
 }
 
-// remarkUnreached remarks which parts of steps met a state in none of the cases so far.
-func (w *world) remarkUnreached() {
+// unreached remarks which parts of steps met a state in no case.
+func (r *Report) unreached() string {
 	var missed []string
 	for _, part := range []string{"put", "delete", "expect live", "retire", "succeed", "restore", "erase", "make a document"} {
 		for _, state := range []string{"absent", "live", "expired", "deleted", "merged", "superseded", "erased", "restored"} {
-			if _, met := w.found.reached.Load(part + " of " + state); !met {
+			if _, met := r.reached.Load(part + " of " + state); !met {
 				missed = append(missed, part+" of "+state)
 			}
 		}
 	}
-	if n := len(missed); n > 0 && w.level == LevelVersioned {
-		w.remark = fmt.Sprintf("no case reached %d states: %s", n, strings.Join(missed[:min(n, 8)], ", "))
+	if len(missed) == 0 {
+		return ""
 	}
+	return fmt.Sprintf("no case reached %d states: %s", len(missed), strings.Join(missed[:min(len(missed), 8)], ", "))
 }

@@ -27,6 +27,9 @@ type testCase struct {
 	run    func(w *world)
 }
 
+// countsResources tells cases beside which no other may run.
+func (c *testCase) countsResources() bool { return strings.HasPrefix(c.name, "resources-") }
+
 // laws are all laws with all cases, in the order in which they run: those first in which
 // little can be wrong, as a cause that shows in several is told of the first.
 func laws() []law {
@@ -70,9 +73,7 @@ func (cfg Config) runCase(ctx context.Context, found *Report, l *law, c *testCas
 			break
 		}
 	}
-	if failed == nil {
-		result.Remark = w.remark
-	} else {
+	if failed != nil {
 		result.Status, result.level = Broken, levels[len(levels)-1]
 		result.operation = w.lastStep() + failed.kind()
 		result.indirect = !strings.HasPrefix(failed.came, noAnswer) && w.ref == nil

@@ -39,7 +39,7 @@ func generate(all ...generation) (cases []testCase) {
 }
 
 // shrinkTries is how often a sequence is tried with less steps.
-const shrinkTries = 300
+const shrinkTries = 1000
 
 // step is one random move. A sequence still makes sense without some of its steps.
 type step struct {
@@ -69,8 +69,13 @@ func (w *world) explore(g *generation) {
 		if failed == nil {
 			continue
 		}
-		told := w.steps
-		shrunk := shrink(steps, shrinkTries, func(s []step) bool { return w.playSteps(g, i, s, true) != nil })
+		told, shrunk := w.steps, steps[:w.played]
+		most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
+		fails := func(s []step) bool { return w.watch.calls < most && w.playSteps(g, i, s, true) != nil }
+		w.thorough = true
+		if fails(shrunk) {
+			shrunk = shrink(shrunk, shrinkTries, fails)
+		}
 		if again := w.playSteps(g, i, shrunk, true); again != nil {
 			failed = again
 		} else {
@@ -94,6 +99,7 @@ func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failu
 		w.handles, w.sparing = nil, w.config.Short
 		plans, moves := g.plans(w, i), w.movesOf(g.topics)
 		for k, s := range steps {
+			w.played = k + 1
 			p := plans[s.plan]
 			p.dice = rand.New(rand.NewPCG(s.seed, 0))
 			if s.fill != "" {

@@ -36,16 +36,17 @@ var many = []struct {
 		e := w.entry("e")
 		e.Tags, e.Subjects, e.Sources = manyTexts("tag", min(n, 4097)), manyTexts("customer:", n), manyTexts("source ", n)
 		w.put(home, e)
-		w.sameIDs(w.list(home, driver.Query{At: w.now, Tags: e.Tags}), []string{"e"})
-		w.sameIDs(w.list(home, driver.Query{At: w.now, Tags: append(slices.Clone(e.Tags), "other")}), nil)
+		w.auditList(home, nil, driver.Query{At: w.now, Tags: e.Tags})
+		w.auditList(home, nil, driver.Query{At: w.now, Tags: append(slices.Clone(e.Tags), "other")})
 		if w.tx != nil {
 			w.set(file(home, "f", e.Subjects...))
-			w.remembers(home.Tenant, driver.HistoryQuery{Subject: e.Subjects[n-1]}, "e")
-			w.yields(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: e.Subjects[n-1]}, "support/file/f")
+			w.auditHistory(home.Tenant, driver.HistoryQuery{Subject: e.Subjects[n-1]})
+			w.auditFound(driver.DocumentQuery{Tenant: home.Tenant, EveryRef: true, Subject: e.Subjects[n-1]})
 		}
 	}},
 	{"chain", "a chain of so many successors", transactor, func(w *world, n int) {
-		w.fillMany(n, "e", nil)
+		n = min(n, 1001)
+		w.putMany(home, n, nil)
 		var m driver.Mutation
 		for i := range n - 1 {
 			m.Retire = append(m.Retire, retire(home, manyID("e", i), driver.Merged, manyID("e", i+1)))
@@ -110,28 +111,11 @@ func manyTexts(name string, n int) []string {
 	return all
 }
 
-// fillMany puts n entries in home by one mutation.
-func (w *world) fillMany(n int, name string, change func(i int, e *driver.Entry)) {
-	var m driver.Mutation
-	for i := range n {
-		e := w.entry(manyID(name, i))
-		if change != nil {
-			change(i, &e)
-		}
-		m.Put = append(m.Put, driver.Placed{Scope: home, Entry: e})
-	}
-	w.quietly(fmt.Sprintf("put %d entries %s… by one mutation", n, name), func() { w.apply(m) })
-}
-
 // sizes are lengths of texts and values.
 func (w *world) sizes() []int {
-	switch w.size(0, 1, 2) {
-	case 0:
-		return []int{1, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1}
-	case 1:
-		return []int{1, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1, 1 << 24, 1<<24 + 1}
-	}
-	return []int{1, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1, 1<<24 - 1, 1 << 24, 1<<24 + 1, 1<<25 + 1}
+	all := []int{1, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1, 1<<24 - 1, 1 << 24, 1<<24 + 1, 1<<25 + 1}
+	longest := w.size(1<<20+1, 1<<24+1, 1<<25+1)
+	return slices.DeleteFunc(all, func(n int) bool { return n > longest })
 }
 
 // long is a text of n bytes that no part of it equals.
@@ -152,28 +136,29 @@ func longTexts(w *world) {
 		e.Content = long(n)
 		e.Tags, e.Subjects = []string{long(min(n, 256))}, []string{long(min(n, driver.MaxLabelBytes))}
 		w.put(home, e)
-		w.get(home, e)
-		other := e
-		other.Content = e.Content[:len(e.Content)-1] + "~"
-		w.mustBe(w.tryPut(home, other), driver.ErrConflict)
+		e.Content = e.Content[:len(e.Content)-1] + "~"
+		w.mustBe(w.tryPut(home, e), driver.ErrConflict)
 	}
 }
 
 func longValues(w *world) {
 	w.puts(home, "a")
 	for i, n := range w.sizes() {
-		for _, d := range []driver.Document{note(home, fmt.Sprint("n", i), ""), digest(home, fmt.Sprint("d", i), "a"), file(home, fmt.Sprint("f", i))} {
-			d.Value = slices.Concat([]byte{0, 0xff}, []byte(long(n)))
-			d = w.set(d)
-			w.holds(d)
-			d.Group = "group"
-			value := d.Value
-			d.Value = nil
-			d = w.retains(d)
+		value := []byte(long(n))
+		copy(value, []byte{0, 0xff})
+		docs := []driver.Document{note(home, fmt.Sprint("n", i), ""), digest(home, fmt.Sprint("d", i), "a"), file(home, fmt.Sprint("f", i))}
+		if n > 1<<20 { // one of them is enough of the longest
+			docs = docs[i%3:][:1]
+		}
+		for _, d := range docs {
 			d.Value = value
-			w.holds(d)
+			d = w.set(d)
+			w.auditFound(exactly(&d))
+			d.Group, d.Value = "group", nil
+			d = w.commits(acts(driver.Retain, d))[0]
+			w.auditFound(exactly(&d))
 			if n > 1<<20 {
-				w.removes(d)
+				w.commits(acts(driver.Remove, d))
 			}
 		}
 	}

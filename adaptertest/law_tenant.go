@@ -43,7 +43,7 @@ func (w *world) listed(after driver.Scope, want ...driver.Scope) {
 // drop drops a tenant by calls with a limit, and expects an end within some calls.
 func (w *world) drop(tenant string, limit, calls int) {
 	for range calls {
-		w.did("drop %s, about %d at a time", short(tenant), limit)
+		w.did("drop %s, about %d at a time", named(tenant), limit)
 		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
 		w.must(err)
 		if !more {

@@ -31,7 +31,7 @@ func changesLaw() law {
 func (w *world) refused(s driver.Scope, v driver.Version) {
 	_, err := w.tryListAt(s, v, driver.Query{At: w.now})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
-	_, err = w.tryGetAt(s, v, "a")
+	_, err = w.tryListAt(s, v, driver.Query{At: w.now, IDs: []string{"a"}})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("ask whether it is intact")
 	_, err = w.versions.Intact(w.ctx, s, v)

@@ -100,6 +100,9 @@ var moves = []move{
 		}
 	}},
 	{topic: tenants, weight: 2, do: func(p *plan) { // whose entries are looked up before and afterwards
+		if p.ref.tenant(p.Tenant).version == 0 {
+			return // nothing was there
+		}
 		p.auditLookup(p.Scope, p.ids("a", "b")...)
 		p.drop(p.Tenant, 5+p.many, 1000)
 		p.auditLookup(p.Scope, p.ids("a", "b")...)
@@ -232,40 +235,28 @@ func (p *plan) addSwaps(m *driver.Mutation, act driver.Act) {
 func (p *plan) breakLast(m *driver.Mutation) {
 	switch p.dice.IntN(6) {
 	case 0:
-		for _, l := range lastOf(m.Live) {
-			l.ID = "never"
-		}
+		lastOf(m.Live).ID = "never"
 	case 1:
-		for _, x := range lastOf(m.Put) {
-			x.Entry.Content += "another"
-		}
+		lastOf(m.Put).Entry.Content += "another"
 	case 2:
-		for _, x := range lastOf(m.Retire) {
-			x.ID = "never"
-		}
+		lastOf(m.Retire).ID = "never"
 	case 3:
-		for _, x := range lastOf(m.Retire) {
-			if x.For != "" {
-				x.For = "never"
-			}
+		if x := lastOf(m.Retire); x.For != "" {
+			x.For = "never"
 		}
 	case 4:
-		for _, l := range lastOf(m.Restore) {
-			l.ID = "never"
-		}
+		lastOf(m.Restore).ID = "never"
 	case 5:
-		for _, x := range lastOf(m.Documents) {
-			x.Rev = 1 << 40
-		}
+		lastOf(m.Documents).Rev = 1 << 40
 	}
 }
 
-// lastOf is the last of a list, or nothing.
-func lastOf[T any](list []T) (last []*T) {
-	if len(list) > 0 {
-		last = append(last, &list[len(list)-1])
+// lastOf is the last of a list, or one of no list.
+func lastOf[T any](list []T) *T {
+	if len(list) == 0 {
+		return new(T)
 	}
-	return last
+	return &list[len(list)-1]
 }
 
 // limit sets limits near what the tenant has, or none.

@@ -128,13 +128,7 @@ var entryChanges = []func(e *driver.Entry){
 			e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond)
 		}
 	},
-	func(e *driver.Entry) {
-		if e.ExpiresAt.IsZero() {
-			e.ExpiresAt = epoch
-		} else {
-			e.ExpiresAt = time.Time{}
-		}
-	},
+	func(e *driver.Entry) { e.ExpiresAt = time.Time{} },
 	func(e *driver.Entry) { e.RunID += "x" },
 	func(e *driver.Entry) { e.RunID = strings.ToUpper(e.RunID) },
 	func(e *driver.Entry) { e.Subjects = e.Subjects[:min(1, len(e.Subjects))] },

@@ -85,8 +85,6 @@ type Case struct {
 	Status Status `json:"status"`
 	// Reason says why it was not offered.
 	Reason string `json:"reason,omitempty"`
-	// Remark says what a proof did not come to.
-	Remark string `json:"remark,omitempty"`
 	// Failure is the whole text of a failure: law, steps, what was expected, what
 	// came.
 	Failure string `json:"failure,omitempty"`
@@ -170,9 +168,6 @@ func (r *Report) String() string {
 	shown := map[string][]string{} // by cause
 	for _, l := range r.Laws {
 		for _, c := range l.Cases {
-			if c.Remark != "" {
-				fmt.Fprintf(&b, "remark: %s/%s: %s\n", l.Name, c.Name, c.Remark)
-			}
 			if c.Cause != "" {
 				shown[c.Cause] = append(shown[c.Cause], l.Name+"/"+c.Name)
 			}
@@ -254,8 +249,11 @@ func (r *Report) levelsFrom(least Level) []Level {
 	return levels[slices.Index(levels, least):end]
 }
 
-// finish works out the level and the durability.
+// finish works out the level and the durability, and remarks what no case of a whole run came to.
 func (r *Report) finish() {
+	if unreached := r.unreached(); unreached != "" && r.whole() && slices.Contains(r.Offers, Versioned) {
+		r.Remarks = append(r.Remarks, unreached)
+	}
 	broken, lost := map[Level]bool{}, false
 	for _, l := range r.Laws {
 		lost = lost || l.Name == "DURABLE" && l.Status == Broken

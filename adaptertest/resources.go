@@ -57,16 +57,19 @@ func growth(ctx context.Context, bound int, do func()) (goroutines, files int) {
 	}
 }
 
-// sweepResources calls every method, under contexts that last and such as end under way.
-func sweepResources(w *world, a *ability) {
+// leftBehind is how often each method is called, which is more often than a pool has connections.
+const leftBehind = 40
+
+// sweepResources calls every method, under contexts that last and such as end under way, and leaves loops.
+func sweepResources(w *world, all []method) {
 	x := w.prepareMethods()
-	for _, m := range a.methodsOf(w) {
-		w.leavesNothing(leftLoops, fmt.Sprintf("call %s %d times, under contexts that last or end under way", m.name, leftLoops), func(i int) {
-			ctx := w.ctx
+	for _, m := range all {
+		w.leavesNothing(leftBehind, fmt.Sprintf("call %s %d times, under contexts that last or end under way", m.name, leftBehind), func(i int) {
+			x.ctx, x.each = w.ctx, func(int) bool { return i%4 != 0 }
 			if i%2 == 1 {
-				ctx = fadingAfter(w.ctx, i/2%2)
+				x.ctx = fadingAfter(w.ctx, i/2%2)
 			}
-			w.try(ctx, m, x)
+			m.call(w, x)
 		})
 	}
 	w.unmirrored() // some have happened and some have not

@@ -25,14 +25,14 @@ type script struct {
 	dice  *rand.Rand // of the audit under way
 	now   time.Time  // the kit's clock; a case moves it
 
-	watch watch
+	watch    watch
+	thorough bool // a failure is shrunk: audits ask more, and each call is looked at
 
 	mu    sync.Mutex
 	steps []action
 	quiet int  // steps are not noted while it is above zero
 	raced bool // goroutines have used the store at once
 	names map[driver.Version]string
-	taken map[driver.Version]string // those that the store gave
 }
 
 // action is a step that was taken. It is described only in the text of a failure.
@@ -49,9 +49,14 @@ func (n action) String() string {
 	return fmt.Sprintf(n.format, described...)
 }
 
+// named is a name that a step's text quotes.
+type named string
+
 // inWords is an argument in the words of texts. A text and a number stay as they are.
 func inWords(value any) any {
 	switch x := value.(type) {
+	case named:
+		return short(x)
 	case driver.Query:
 		return describeQuery(x)
 	case driver.Entry:
@@ -165,7 +170,7 @@ func (s *script) text(head string, f *failure) string {
 	if s.raced {
 		b.WriteString("  (" + racedNote + ")\n")
 	}
-	return rename(b.String(), s.taken)
+	return rename(b.String(), s.names)
 }
 
 // racedNote is in the texts that the same seed need not give again.
@@ -184,17 +189,4 @@ func (s *script) name(v driver.Version) string {
 		s.names[v] = fmt.Sprintf("v%d", len(s.names)+1)
 	}
 	return s.names[v]
-}
-
-// take gives a version that the store gave its name, by which texts call it from then
-// on wherever it comes up.
-func (s *script) take(v driver.Version) string {
-	name := s.name(v)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.taken == nil {
-		s.taken = map[driver.Version]string{}
-	}
-	s.taken[v] = name
-	return name
 }

@@ -1,16 +1,20 @@
 package adaptertest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // TestT4_TheSameSeedGivesTheSameTexts runs cases on broken stores twice with the same seed
@@ -36,6 +40,30 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 	}
 	t.Log(compared, "texts compared")
 	require.Greater(t, compared, len(defects()))
+}
+
+// TestT4_TheSameSeedGivesTheSameReportOfALongRun fails one late call of a run of MODEL with the usual sizes. The steps of
+// the sequence that meets it are the same in two runs only if all before were.
+func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
+	var texts [2]string
+	for i := range texts {
+		var calls atomic.Int64
+		late := func(ctx context.Context, _ *Call, next func(context.Context) error) error {
+			if calls.Add(1) == 170_000 {
+				return errors.New("a late call")
+			}
+			return next(ctx)
+		}
+		cfg := Config{Seed: 7, New: func(context.Context) (driver.Adapter, error) { return Inject(inmem.New(), late), nil }}
+		report, err := cfg.check(ctx, func(name string) bool { return strings.HasPrefix(name, "MODEL/") })
+		require.NoError(t, err)
+		texts[i] = report.String()
+	}
+	require.Contains(t, texts[0], "a late call")
+	require.Equal(t, texts[0], texts[1])
 }
 
 // lawOf lets the cases of a defect's law through.

@@ -60,15 +60,8 @@ func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entr
 }
 
 func (w *world) tryGet(s driver.Scope, id string) (driver.Entry, error) {
-	w.did("get %s from %s at %s", short(id), s, w.now)
+	w.did("get %s from %s at %s", named(id), s, w.now)
 	return w.store.Get(w.ctx, s, id, w.now)
-}
-
-// get expects the entry to be there as it was put.
-func (w *world) get(s driver.Scope, want driver.Entry) {
-	e, err := w.tryGet(s, want.ID)
-	w.must(err)
-	w.sameEntry(&e, &want)
 }
 
 func (w *world) sameEntry(got, want *driver.Entry) {
@@ -105,7 +98,7 @@ func (w *world) came(got []string, want ...string) {
 
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
-	w.did("delete %s from %s at %s", short(id), s, w.now)
+	w.did("delete %s from %s at %s", named(id), s, w.now)
 	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)

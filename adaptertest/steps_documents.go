@@ -38,19 +38,8 @@ func acts(act driver.Act, docs ...driver.Document) driver.Mutation {
 	return m
 }
 
-// sets stores documents in one mutation, and returns them with their new revisions.
-func (w *world) sets(docs ...driver.Document) []driver.Document {
-	return w.commits(acts(driver.Set, docs...))
-}
-
-func (w *world) set(d driver.Document) driver.Document { return w.sets(d)[0] }
-
-// retains stores all of a document but its value.
-func (w *world) retains(d driver.Document) driver.Document {
-	return w.commits(acts(driver.Retain, d))[0]
-}
-
-func (w *world) removes(d driver.Document) { w.commits(acts(driver.Remove, d)) }
+// set stores a document, and returns it with its new revision.
+func (w *world) set(d driver.Document) driver.Document { return w.commits(acts(driver.Set, d))[0] }
 
 // commits applies a mutation, and returns its documents with their new revisions.
 func (w *world) commits(m driver.Mutation) []driver.Document {
@@ -63,20 +52,19 @@ func (w *world) commits(m driver.Mutation) []driver.Document {
 	return docs
 }
 
-// revises expects a revision for each swap: of what is stored one above all that the document
-// ever had, of what is checked the one that it has, and 0 of what is not there any more.
-func (w *world) revises(m *driver.Mutation, revs []int64) {
+// revises expects of each document of a mutation the revision that it has now, 0 if it is gone, and of one
+// that was stored a revision above all that it ever had.
+func (w *world) revises(tenant string, m *driver.Mutation, revs []int64) {
 	w.check(len(revs) == len(m.Documents), fmt.Sprint(len(m.Documents), " revisions"), "%d", len(revs))
 	for i, x := range m.Documents {
-		name, rev, stored := describeName(&x.Document), revs[i], x.Act == driver.Set || x.Act == driver.Retain && revs[i] != 0
-		switch {
-		case x.Act == driver.Check:
-			w.check(rev == x.Rev, fmt.Sprintf("the revision %d", x.Rev), "%d", rev)
-		case !stored:
-			w.check(rev == 0, "the revision 0 of what is not there", "%d", rev)
-		case w.ref != nil:
-			w.check(rev > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", rev)
-			w.ref.revised[name] = rev
+		if w.ref == nil {
+			return
+		}
+		name, has := describeName(&x.Document), w.ref.tenant(tenant).documents[nameOf(&x.Document)].Rev
+		w.check(revs[i] == has, fmt.Sprintf("the revision %d, which the document has now", has), "%d", revs[i])
+		if stored := x.Act == driver.Set || x.Act == driver.Retain; stored && has != 0 {
+			w.check(has > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", has)
+			w.ref.revised[name] = has
 		}
 	}
 }
@@ -96,13 +84,6 @@ func exactly(d *driver.Document) driver.DocumentQuery {
 	return driver.DocumentQuery{Tenant: d.Tenant, Ref: d.Ref, Kind: d.Kind, Key: d.Key}
 }
 
-// holds expects a document to be there as it is given, its revision included.
-func (w *world) holds(want driver.Document) {
-	docs := w.documents(exactly(&want))
-	w.check(len(docs) == 1, describeDocument(&want), "%s", describe(docs))
-	w.sameDocument(&docs[0], &want)
-}
-
 func (w *world) sameDocument(got, want *driver.Document) {
 	if diff := documentDifferences(got, want); diff != "" {
 		w.fail("the document as it was stored", diff)
@@ -112,17 +93,8 @@ func (w *world) sameDocument(got, want *driver.Document) {
 // nameIn is the place of a document among those of its tenant, as texts call it.
 func nameIn(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
 
-// yields expects a query to yield the documents of these names, in this order.
-func (w *world) yields(q driver.DocumentQuery, want ...string) {
-	var got []string
-	for _, d := range w.documents(q) {
-		got = append(got, nameIn(&d))
-	}
-	w.came(got, want...)
-}
-
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
-	w.did("ask what of kind %s is due at %s, at most %d", short(kind), at, limit)
+	w.did("ask what of kind %s is due at %s, at most %d", named(kind), at, limit)
 	docs, err := w.scheduler.Due(w.ctx, kind, at, limit)
 	w.must(err)
 	return docs

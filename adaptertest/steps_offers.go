@@ -14,12 +14,9 @@ import (
 
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
-	w.did("apply for %s: %s", short(tenant), m)
+	w.did("apply for %s: %s", named(tenant), m)
 	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
-	if err == nil {
-		w.revises(&m, made.Revs)
-	}
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
 			return driver.ErrValidation
@@ -28,6 +25,7 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 		return err
 	})
 	if err == nil {
+		w.revises(tenant, &m, made.Revs)
 		if w.versions != nil {
 			w.check((made.Version == "") == unversioned(&m), "a version of every mutation but one that changes machinery only", "the version %q", w.name(made.Version))
 			w.hold(tenant, made.Version)
@@ -89,7 +87,7 @@ func (w *world) lookUp(s driver.Scope, ids ...string) []driver.Record {
 }
 
 func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	w.did("history of %s, ref %q, subject %q, for %s", short(tenant), q.Ref, q.Subject, q.For)
+	w.did("history of %s, ref %q, subject %q, for %s", named(tenant), q.Ref, q.Subject, q.For)
 	var recs []driver.Record
 	for rec, err := range w.tx.History(w.ctx, tenant, q) {
 		w.must(err)
@@ -100,15 +98,6 @@ func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
 	})
 	return recs
-}
-
-// remembers expects the history to have these ids, in any order.
-func (w *world) remembers(tenant string, q driver.HistoryQuery, want ...string) {
-	got := []string{}
-	for _, rec := range w.history(tenant, q) {
-		got = append(got, rec.Entry.ID)
-	}
-	w.came(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))...)
 }
 
 // event is a record of a run of home's tenant.
@@ -134,7 +123,7 @@ func (w *world) undelivered(tenant, run string) []events.Record {
 
 func (w *world) delivered(recs ...events.Record) {
 	for _, r := range recs[:min(len(recs), 20)] {
-		w.did("mark event %s of run %s as delivered", short(r.ID), short(r.RunID))
+		w.did("mark event %s of run %s as delivered", named(r.ID), named(r.RunID))
 	}
 	w.must(w.tx.Delivered(w.ctx, recs))
 	if w.ref != nil {
@@ -144,7 +133,7 @@ func (w *world) delivered(recs ...events.Record) {
 
 func (w *world) version(tenant string) driver.Version {
 	v, err := w.versions.Version(w.ctx, tenant)
-	w.did("take the version of %s: %s", short(tenant), w.take(v))
+	w.did("take the version of %s: %s", named(tenant), w.name(v))
 	w.must(err)
 	w.hold(tenant, v)
 	return v
@@ -167,32 +156,6 @@ func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
 	w.sameIDs(w.listAt(s, v, driver.Query{At: w.now}), want)
 }
 
-func (w *world) tryGetAt(s driver.Scope, v driver.Version, ids ...string) ([]driver.Entry, error) {
-	return w.tryListAt(s, v, driver.Query{At: w.now, IDs: ids})
-}
-
-// getAt reads entries by their ids, and returns them in the order of the ids.
-func (w *world) getAt(s driver.Scope, v driver.Version, ids ...string) (entries []driver.Entry) {
-	if len(ids) == 0 {
-		return nil
-	}
-	got, err := w.tryGetAt(s, v, ids...)
-	w.must(err)
-	for i := 1; i < len(got); i++ {
-		before, after := &refRecord{id: got[i-1].ID, created: got[i-1].CreatedAt}, &refRecord{id: got[i].ID, created: got[i].CreatedAt}
-		if inListOrder(before, after) >= 0 {
-			w.fail("the order of a list, each entry once", describeEntry(&got[i-1])+" before "+describeEntry(&got[i]))
-		}
-	}
-	byID := byID(got)
-	for _, id := range ids {
-		if e := byID[id]; e != nil {
-			entries = append(entries, *e)
-		}
-	}
-	return entries
-}
-
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 	w.did("ask whether %s is intact for %s", w.name(v), s)
 	got, err := w.versions.Intact(w.ctx, s, v)
@@ -201,7 +164,7 @@ func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 }
 
 func (w *world) purge(tenant string, v driver.Version) int {
-	w.did("purge %s before %s, at %s", short(tenant), w.name(v), describeTime(w.now))
+	w.did("purge %s before %s, at %s", named(tenant), w.name(v), w.now)
 	n, err := w.versions.Purge(w.ctx, tenant, v, w.now)
 	w.must(err)
 	for _, h := range w.held {

@@ -1,7 +1,6 @@
 package adaptertest
 
 import (
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
@@ -10,87 +9,87 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// loop is a way in which a store yields things one by one.
+// loop is a way in which a store yields things one by one, by the names of the things.
 type loop struct {
 	name   string
-	needs  []Offer
-	walk   func(w *world) iter.Seq2[string, error]
-	held   func(w *world) []string // the names of what it is to yield, by the reference
+	walk   func(w *world) iter.Seq[string]
+	held   func(w *world) []string // what it is to yield, by the reference
 	sorted bool                    // it yields in the order of the names
 	lent   bool                    // it may hide what it yields from the next one
 }
 
-// walking gives what is yielded a name.
-func walking[T any](all iter.Seq2[T, error], name func(x T) string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for x, err := range all {
-			if !yield(name(x), err) {
-				return
+// loopOver is a loop that gives things a name.
+func loopOver[T any](name string, walk func(w *world) iter.Seq2[T, error], held func(w *world) []T, nameOf func(w *world, x T) string) loop {
+	return loop{name: name, walk: func(w *world) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for x, err := range walk(w) {
+				w.must(err)
+				if !yield(nameOf(w, x)) {
+					return
+				}
 			}
 		}
-	}
+	}, held: func(w *world) (all []string) {
+		for _, x := range held(w) {
+			all = append(all, nameOf(w, x))
+		}
+		return all
+	}}
 }
 
-func historyLoop(name string, q driver.HistoryQuery) loop {
-	return loop{"history" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.History(w.ctx, home.Tenant, q), func(r driver.Record) string {
+func scopesLoop() loop {
+	l := loopOver("the scopes", func(w *world) iter.Seq2[driver.Scope, error] { return w.tenants.Scopes(w.ctx, driver.Scope{}) },
+		func(w *world) []driver.Scope { return w.ref.scopes() }, func(_ *world, s driver.Scope) string { return describeScope(s) })
+	l.sorted = true
+	return l
+}
+
+func historyLoop(q driver.HistoryQuery) loop {
+	return loopOver("the history ("+describe(q)+")", func(w *world) iter.Seq2[driver.Record, error] { return w.tx.History(w.ctx, home.Tenant, q) },
+		func(w *world) []driver.Record { return w.ref.history(home.Tenant, q) }, func(w *world, r driver.Record) string {
 			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
 			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
-			return recordText(r)
+			return r.Ref + "/" + r.Entry.ID
 		})
-	}, func(w *world) []string { return names(w.ref.history(home.Tenant, q), recordText) }, false, false}
 }
 
-func documentsLoop(name string, q driver.DocumentQuery) loop {
+func documentsLoop(q driver.DocumentQuery) loop {
 	q.Tenant = home.Tenant
-	return loop{"documents" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.Documents(w.ctx, q), documentText)
-	}, func(w *world) []string { return names(w.ref.find(q), documentText) }, true, false}
+	l := loopOver("the documents ("+describe(q)+")", func(w *world) iter.Seq2[driver.Document, error] { return w.tx.Documents(w.ctx, q) },
+		func(w *world) []driver.Document { return w.ref.find(q) }, func(_ *world, d driver.Document) string { return nameIn(&d) })
+	l.sorted = true
+	return l
 }
 
-func outboxLoop(name, tenant, run string) loop {
-	return loop{"outbox" + name, []Offer{Transactor}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tx.Undelivered(w.ctx, tenant, run), eventText)
-	}, func(w *world) []string { return names(w.ref.undelivered(tenant, run), eventText) }, false, run == ""}
-}
-
-func eventText(e events.Record) string      { return e.Tenant + "/" + e.RunID + "/" + e.ID }
-func recordText(r driver.Record) string     { return r.Ref + "/" + r.Entry.ID }
-func documentText(d driver.Document) string { return nameIn(&d) }
-
-// names are what things are called.
-func names[T any](things []T, name func(x T) string) (all []string) {
-	for _, x := range things {
-		all = append(all, name(x))
-	}
-	return all
-}
-
-var loops = []loop{
-	{"scopes", []Offer{Tenants}, func(w *world) iter.Seq2[string, error] {
-		return walking(w.tenants.Scopes(w.ctx, driver.Scope{}), describeScope)
-	}, func(w *world) []string { return names(w.ref.scopes(), describeScope) }, true, false},
-	historyLoop("", driver.HistoryQuery{}), historyLoop("-ref", driver.HistoryQuery{Ref: home.Ref}), historyLoop("-subject", driver.HistoryQuery{Subject: "everyone"}),
-	historyLoop("-ref-subject", driver.HistoryQuery{Ref: home.Ref, Subject: "everyone"}),
-	historyLoop("-successor", driver.HistoryQuery{Ref: home.Ref, For: []string{"a00000", "b00000", "c00000", "d00000"}}),
-	documentsLoop("", driver.DocumentQuery{EveryRef: true}), documentsLoop("-kind", driver.DocumentQuery{Ref: home.Ref, Kind: "file"}),
-	documentsLoop("-group", driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop("-subject", driver.DocumentQuery{EveryRef: true, Subject: "everyone"}),
-	documentsLoop("-ref", driver.DocumentQuery{Ref: home.Ref, Bare: true}), documentsLoop("-ref-group", driver.DocumentQuery{Ref: home.Ref, Group: "group"}),
-	documentsLoop("-ref-subject", driver.DocumentQuery{Ref: home.Ref, Subject: "everyone"}),
-	outboxLoop("", "", ""), outboxLoop("-run", home.Tenant, "run-1"),
+func outboxLoop(tenant, run string) loop {
+	l := loopOver("what waits ("+describe([]string{tenant, run})+")", func(w *world) iter.Seq2[events.Record, error] { return w.tx.Undelivered(w.ctx, tenant, run) },
+		func(w *world) []events.Record { return w.ref.undelivered(tenant, run) }, func(_ *world, e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID })
+	l.lent = run == ""
+	return l
 }
 
 // loopCases stop each loop early, and change the store in its body.
 func loopCases() []testCase {
-	var cases []testCase
-	for _, l := range loops {
-		cases = append(cases, testCase{"loop-" + l.name, "the loop may stop early, and may change the store: what was there and is, comes once", l.needs, func(w *world) { w.sweepLoop(l) }})
+	const says = "may stop early, and may change the store: what was there and is, comes once"
+	return []testCase{
+		{"loop-scopes", "the loop over scopes " + says, []Offer{Tenants}, func(w *world) {
+			for i := range w.size(130, 300, 1100) {
+				w.puts(at(home.Tenant, manyID("ref", i)), "x")
+			}
+			w.sweepLoops(scopesLoop())
+		}},
+		{"loops", "each loop " + says, transactor, func(w *world) {
+			ref, subject := home.Ref, "everyone"
+			w.sweepLoops(outboxLoop(home.Tenant, "run-1"), outboxLoop("", ""),
+				historyLoop(driver.HistoryQuery{}), historyLoop(driver.HistoryQuery{Ref: ref}), historyLoop(driver.HistoryQuery{Subject: subject}),
+				historyLoop(driver.HistoryQuery{Ref: ref, Subject: subject}), historyLoop(driver.HistoryQuery{Ref: ref, For: []string{"a00000", "b00000", "c00000", "d00000"}}),
+				documentsLoop(driver.DocumentQuery{EveryRef: true}), documentsLoop(driver.DocumentQuery{Ref: ref, Kind: "file"}),
+				documentsLoop(driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop(driver.DocumentQuery{EveryRef: true, Subject: subject}),
+				documentsLoop(driver.DocumentQuery{Ref: ref, Bare: true}), documentsLoop(driver.DocumentQuery{Ref: ref, Group: "group"}),
+				documentsLoop(driver.DocumentQuery{Ref: ref, Subject: subject}))
+		}},
 	}
-	return cases
 }
-
-// leftLoops is how often a loop is left early: more often than a pool has connections.
-const leftLoops = 40
 
 // moved makes random moves in a plan, of some topics.
 func (p *plan) moved(n int, topics ...topic) {
@@ -101,68 +100,68 @@ func (p *plan) moved(n int, topics ...topic) {
 	}
 }
 
-// sweepLoop has more than a page that a store reads ahead of everything.
-func (w *world) sweepLoop(l loop) {
-	p := w.newPlan(home, func(p *plan) { p.many = w.size(65, 550, 550) })
+// sweepLoops leaves loops early, more often in all than a pool has connections, and changes the store in
+// their bodies. There is more than a page that a store reads ahead of everything.
+func (w *world) sweepLoops(loops ...loop) {
+	p := w.newPlan(home, func(p *plan) { p.many = w.size(65, 150, 550) })
 	other := w.newPlan(at("another", "ref"), nil)
-	w.quietly("fill refs, store documents and queue events, hundreds of each", func() {
+	w.quietly("store entries and documents, and queue events, many of each", func() {
 		for _, name := range members {
 			p.fill(name)
 			other.fill(name)
 		}
-		for i := range 2 * p.many {
-			w.puts(at(home.Tenant, manyID("ref", i)), "x")
-		}
-		p.moved(20, documents)
+		p.moved(12, documents)
 		p.moved(6, entries)
 		if w.tx != nil {
 			w.apply(queue(slices.Concat(p.events(p.run, "one"), p.events(p.run, "two"), p.events(p.run, "three"))...))
 		}
 	})
-	if !l.lent {
-		w.leavesNothing(leftLoops, fmt.Sprintf("leave %s early, %d times", l.name, leftLoops), func(n int) {
-			at := 0
-			for _, err := range l.walk(w) {
-				w.must(err)
-				if at++; at > n%3 {
-					break
+	p.many = 10 // a body changes some of them
+	for _, l := range loops {
+		w.quietly("leave early "+l.name, func() {
+			for n := 0; n < 3 && !l.lent; n++ {
+				at := 0
+				for range l.walk(w) {
+					if at++; at > n {
+						break
+					}
 				}
 			}
 		})
+		w.puts(home, "after "+l.name) // nothing is locked, and no pool is empty
+		w.quietly("change the store in a loop over "+l.name, func() { w.sweepLoop(l, p, other) })
 	}
-	w.puts(home, "after") // nothing is locked, and no pool is empty
-	before, ever := l.held(w), map[string]bool{}
-	throughout := slices.Clone(before)
-	var seen []string
-	w.quietly("walk through "+l.name+", and change the store in the loop", func() {
-		for name, err := range l.walk(w) {
-			w.must(err)
-			w.check(len(seen) < 100*p.many, "an end", "%d", len(seen))
-			if seen = append(seen, name); len(seen)%3 != 0 || len(seen) > 60 {
-				continue
-			}
+	w.unmirrored() // the same moves are audited elsewhere
+}
+
+// sweepLoop makes moves in the body of a loop.
+func (w *world) sweepLoop(l loop, p, other *plan) {
+	before := l.held(w)
+	seen, ever, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	last := ""
+	for name := range l.walk(w) {
+		w.check(!seen[name], "each thing once", "%s again", short(name))
+		w.check(!l.sorted || last <= name, "the order of the names", "%s behind %s", short(name), short(last))
+		seen[name], last = true, name
+		if len(seen)%5 == 0 && len(seen) <= 60 {
 			p.moved(1, everyTopic[:5]...)
 			p.moved(1, outgoing)
 			other.moved(1, everyTopic[:6]...)
-			w.puts(at(home.Tenant, manyID("new", len(seen))), "x")
-			now := l.held(w)
-			throughout = slices.DeleteFunc(throughout, func(name string) bool { return !slices.Contains(now, name) })
-			for _, name := range now {
-				ever[name] = true
+			w.puts(at(home.Tenant, manyID("new", len(w.ref.tenant(home.Tenant).refs))), "x")
+			now := map[string]bool{}
+			for _, name := range l.held(w) {
+				now[name], ever[name] = true, true
+			}
+			for _, name := range before {
+				gone[name] = gone[name] || !now[name]
 			}
 		}
-	})
-	if l.sorted {
-		w.check(slices.IsSorted(seen) && slices.IsSorted(before), "the order of the names", "another")
 	}
-	times := map[string]int{}
-	for _, name := range seen {
-		times[name]++
-		w.check(times[name] == 1, "each thing once", "%s again", short(name))
-		w.check(ever[name] || slices.Contains(before, name), "what was there", "%s", short(name))
+	for _, name := range before {
+		w.check(seen[name] || gone[name], "everything that was there throughout", "all but %s", short(name))
+		ever[name] = true
 	}
-	for _, name := range throughout {
-		w.check(times[name] == 1, "everything that was there throughout", "all but %s", short(name))
+	for name := range sorted(seen) {
+		w.check(ever[name], "what was there", "%s", short(name))
 	}
-	w.unmirrored() // the same moves are audited elsewhere
 }

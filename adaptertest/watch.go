@@ -11,8 +11,8 @@ import (
 )
 
 // watch sees every call that a case makes. A store must not change what it was given, nor what
-// it has handed out: what it was given is compared behind the call, and both are looked at
-// again some calls later. The calls under way are those that a store which hangs is in.
+// it has handed out: both are looked at again some calls later. The calls under way are those
+// that a store which hangs is in.
 type watch struct {
 	mu       sync.Mutex
 	calls    int
@@ -34,11 +34,11 @@ func sightOf(what string, value any) sight {
 // Of so many reads and of so many writes one is looked at.
 const (
 	watchedReads  = 16
-	watchedWrites = 2
+	watchedWrites = 8
 )
 
-// laterBy is how many sights there are before one is looked at again.
-const laterBy = 16
+// keptSights is how many sights there are before one is looked at again.
+const keptSights = 16
 
 // watched is a store whose calls go through the watch of a script.
 type watched struct {
@@ -54,7 +54,7 @@ func (s *script) watched(store driver.Adapter) watched {
 		if calls > caseCalls {
 			s.stop()
 		}
-		if !sampled {
+		if !sampled && !s.thorough {
 			defer w.end(c)
 			return next(ctx)
 		}
@@ -62,7 +62,6 @@ func (s *script) watched(store driver.Adapter) watched {
 		c.saw = func(answer any) { w.look(sightOf("what "+c.Method+" has returned", answer)) }
 		defer func() {
 			w.end(c)
-			w.compare(given)
 			w.look(given)
 		}()
 		return next(ctx)
@@ -94,25 +93,16 @@ func (w *watch) end(c *Call) {
 // look keeps a sight, and compares the one that was kept longest.
 func (w *watch) look(s sight) {
 	w.mu.Lock()
-	w.seen = append(w.seen, s)
-	if len(w.seen) <= laterBy {
-		w.mu.Unlock()
-		return
+	defer w.mu.Unlock()
+	if w.seen = append(w.seen, s); len(w.seen) > keptSights {
+		w.compare(w.seen[0])
+		w.seen = w.seen[1:]
 	}
-	oldest := w.seen[0]
-	w.seen = w.seen[1:]
-	w.mu.Unlock()
-	w.compare(oldest)
 }
 
 func (w *watch) compare(s sight) {
-	if reflect.DeepEqual(s.value, s.was) {
-		return
-	}
-	change := differencesOf("", reflect.ValueOf(s.value), reflect.ValueOf(s.was))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.changed == nil {
+	if w.changed == nil && !reflect.DeepEqual(s.value, s.was) {
+		change := differencesOf("", reflect.ValueOf(s.value), reflect.ValueOf(s.was))
 		w.changed = &failure{"that the store leaves " + s.what + " as it is", "that it is changed: " + change}
 	}
 }
@@ -122,12 +112,13 @@ func (w *watch) forget() { w.seen = nil }
 
 // finish compares what is still to be looked at again, and tells what was changed.
 func (w *watch) finish() *failure {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for _, s := range w.seen {
 		w.compare(s)
 	}
-	w.seen = nil
 	changed := w.changed
-	w.changed = nil
+	w.seen, w.changed = nil, nil
 	return changed
 }
 
@@ -146,26 +137,34 @@ func (w *watch) hanging() string {
 func copied(v reflect.Value) reflect.Value {
 	c := reflect.New(v.Type()).Elem()
 	c.Set(v)
+	unshare(c)
+	return c
+}
+
+// unshare gives a value that can be set memory of its own.
+func unshare(v reflect.Value) {
 	switch {
 	case !shares(v.Type()) || v.IsZero():
-	case v.Kind() == reflect.Slice:
-		c.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
-		for i := 0; i < v.Len() && shares(v.Type().Elem()); i++ {
-			c.Index(i).Set(copied(v.Index(i)))
+	case v.Kind() == reflect.Struct:
+		for i := range v.NumField() {
+			unshare(v.Field(i))
 		}
+	case v.Kind() == reflect.Slice:
+		c := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(c, v)
+		for i := 0; i < v.Len() && shares(v.Type().Elem()); i++ {
+			unshare(c.Index(i))
+		}
+		v.Set(c)
 	case v.Kind() == reflect.Map:
-		c.Set(reflect.MakeMap(v.Type()))
+		c := reflect.MakeMap(v.Type())
 		for each := v.MapRange(); each.Next(); {
 			c.SetMapIndex(each.Key(), copied(each.Value()))
 		}
-	case v.Kind() == reflect.Struct:
-		for i := range v.NumField() {
-			c.Field(i).Set(copied(v.Field(i)))
-		}
+		v.Set(c)
 	case v.Kind() == reflect.Interface:
-		c.Set(copied(v.Elem()))
+		v.Set(copied(v.Elem()))
 	}
-	return c
 }
 
 // shares tells types whose values may share memory with their copies.

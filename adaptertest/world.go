@@ -21,8 +21,7 @@ var epoch = time.Date(2001, 3, 4, 5, 6, 7, 0, time.UTC)
 type world struct {
 	*script
 	config  Config
-	level   Level  // how far the case and its audits look
-	remark  string // what a reader should know of the case, though nothing is wrong
+	level   Level // how far the case and its audits look
 	opened  []driver.Adapter
 	ref     *reference       // what the store must agree with; nil where order is not known
 	held    []heldVersion    // the versions that the store gave
@@ -31,6 +30,7 @@ type world struct {
 
 	absence string // the text of the error of an absent entry
 	sparing bool   // audits ask for fewer things one by one
+	played  int    // steps of the sequence under way
 
 	store driver.Adapter
 	offered
