@@ -266,7 +266,7 @@ func TestProgressTellsEachLaw(t *testing.T) {
 	var told strings.Builder
 	cfg := plainConfig()
 	cfg.Progress = &told
-	_, err := cfg.check(ctx, cases("RECORD/one-state-list", "RECORD/one-state-lookup", "IDEMPOTENCE/again"))
+	_, err := cfg.check(ctx, cases("RECORD/texts", "IDEMPOTENCE/again"))
 	require.NoError(t, err)
 	lines := strings.Split(strings.TrimSpace(told.String()), "\n")
 	require.Len(t, lines, 2)
