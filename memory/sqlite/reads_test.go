@@ -194,7 +194,6 @@ func TestScopes_StepsIntoIndexes(t *testing.T) {
 	require.Equal(t, []driver.Scope{{Tenant: "a", Ref: "large"}, {Tenant: "a", Ref: "small"}, {Tenant: "b", Ref: "large"}, {Tenant: "c", Ref: "small"}}, found)
 }
 
-// All strings come back byte by byte.
 // A list by a tag or a subject reads the entries that have it, and hardly another.
 func TestList_ByTagReadsWhatMatches(t *testing.T) {
 	db := openFresh(t)
