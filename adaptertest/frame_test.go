@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -314,6 +317,62 @@ func TestASoundStorePassesAndIsClosed(t *testing.T) {
 	for _, l := range report.Laws {
 		require.Equal(t, Broken, l.Status, l.Name)
 	}
+}
+
+// A good store may be an unusual one: this one answers one call at a time, copies what it is given and what it
+// hands out, and has a history in another order each time.
+func TestT1_AnUnusualStorePasses(t *testing.T) {
+	cfg := configOf(func(b *broken) {
+		var one sync.Mutex
+		copyOf := func(e driver.Entry) driver.Entry {
+			e.Tags, e.Subjects, e.Sources = slices.Clone(e.Tags), slices.Clone(e.Subjects), slices.Clone(e.Sources)
+			return e
+		}
+		list, put, apply, lookup, history := b.list, b.put, b.apply, b.lookup, b.history
+		b.list = func(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
+			one.Lock()
+			defer one.Unlock()
+			found, err := list(ctx, s, q)
+			for _, e := range found {
+				entries = append(entries, copyOf(e))
+			}
+			return entries, err
+		}
+		b.put = func(ctx context.Context, s driver.Scope, e driver.Entry) error {
+			one.Lock()
+			defer one.Unlock()
+			return put(ctx, s, copyOf(e))
+		}
+		b.apply = func(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
+			one.Lock()
+			defer one.Unlock()
+			m.Put = slices.Clone(m.Put)
+			for i := range m.Put {
+				m.Put[i].Entry = copyOf(m.Put[i].Entry)
+			}
+			return apply(ctx, tenant, m)
+		}
+		b.lookup = func(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+			one.Lock()
+			defer one.Unlock()
+			recs, err := lookup(ctx, s, slices.Clone(ids))
+			for i := range recs {
+				recs[i].Entry = copyOf(recs[i].Entry)
+			}
+			return recs, err
+		}
+		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
+			return func(yield func(driver.Record, error) bool) {
+				all, err := collect(history(ctx, tenant, q))
+				rand.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
+				sequence(all, err)(yield)
+			}
+		}
+	})
+	report, err := Check(ctx, cfg)
+	require.NoError(t, err)
+	require.True(t, report.OK(), report)
+	require.Equal(t, LevelVersioned, report.Level)
 }
 
 func TestWhatCannotBeLookedAtIsAnError(t *testing.T) {
