@@ -19,7 +19,10 @@ const (
 func (p *Plan) Journal() (data []byte) {
 	var ref string
 	add := func(what byte, s Scope, id string) {
-		if data == nil || s.Ref != ref {
+		if data == nil {
+			data = make([]byte, 0, 64) // enough for most
+		}
+		if len(data) == 0 || s.Ref != ref {
 			ref = s.Ref
 			data = appendName(append(data, inRef), ref)
 		}
