@@ -30,23 +30,20 @@ func separate(cmd *exec.Cmd) error {
 	return nil
 }
 
-// killAll kills the server and its children, which are in process groups of their own, and waits
-// for these. The server is stopped first so that it makes no more of them.
+// killAll kills the server and its children, which are in process groups of their own. The server is
+// stopped first, so that it makes no more of them: one that it was making as it stopped is met the next time.
 func killAll(server *os.Process) error {
 	if err := server.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	children := childrenOf(server.Pid)
-	err := server.Kill()
-	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
-	}
-	for _, pid := range children {
-		for running(pid) {
-			time.Sleep(tick)
+	for some := true; some; time.Sleep(tick) {
+		some = false
+		for _, pid := range childrenOf(server.Pid) {
+			some = some || running(pid)
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may just have ended
 		}
 	}
-	return err
+	return server.Kill()
 }
 
 // childrenOf lists the processes that pid started itself, as far as the system tells by /proc.
