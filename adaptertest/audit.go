@@ -106,7 +106,7 @@ func (w *world) as(now time.Time, read func()) {
 	w.now = was
 }
 
-// unnoted makes a read that is noted only if it finds a difference, or else nobody could
+// unnoted makes a read that is noted only if it finds a difference, or else a reader could not
 // find the steps among the reads.
 func (w *world) unnoted(read func()) {
 	defer func() {

@@ -21,8 +21,8 @@
 // if it fails, the lowest step on which it fails is to blame.
 //
 // With -short the sweeps take fewer names, sizes and random steps. With AGENTMEMORY_LONG in
-// the environment they take every rung of the ladder of sizes, up to 10,001 of everything
-// and 32 megabytes of text.
+// the environment they take every rung of the ladder of sizes, up to 10,001 of everything but
+// successors in a chain, of which there are 1,001, and 32 megabytes of text.
 //
 // A store must leave alone what it was given and what it has handed out: values of one write
 // in eight and of one read in sixteen are looked at again some calls later. A case
@@ -47,7 +47,7 @@
 //     between moves. coverage.go counts which states they have reached.
 //   - sweep_methods.go, sweep_refused.go, sweep_loops.go: contexts and error texts through
 //     every method, malformed names in every part of a mutation, and changes in the body of every loop.
-//   - run_log.go: the cases of a log of run events, whoever keeps it.
+//   - run_log.go: the cases of a log of run events, a store's or a host's own.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
 //     looks at first. host.go and host_work.go: a bank over the store, and random work of a host and
 //     its engines, some of whose calls fail, compared with that of a host over the in-memory store.

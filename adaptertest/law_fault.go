@@ -44,7 +44,7 @@ func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, cancel
 }
 
-// fading is a context that is done from the n-th time on that somebody looks at it.
+// fading is a context that is done from the n-th time on that it is asked.
 type fading struct {
 	context.Context
 	mu   sync.Mutex

@@ -159,7 +159,7 @@ func pick[T any](l *logWorld, of ...T) T { return of[l.rng.IntN(len(of))] }
 func (l *logWorld) batch() []events.Record {
 	recs := make([]events.Record, 1+l.rng.IntN(5))
 	for i := range recs {
-		recs[i] = sampled(events.Record{
+		recs[i] = withPayload(events.Record{
 			ID: fmt.Sprint(pick(l, "a", "A", "a ", "é", "e\u0301", "x%"), l.rng.IntN(5)), Tenant: pick(l, "a", "A", "ab", ""), NodeID: "node 1", Time: epoch.Add(1e6),
 			RunID: pick(l, "a", "a ", "bc", "c", "é", "e\u0301", strings.Repeat("x", 127), strings.Repeat("x", 128)),
 		})
@@ -268,8 +268,8 @@ func (m *logModel) forget(run logRun) {
 	maps.DeleteFunc(m.payloads, func(name eventName, _ events.Payload) bool { return name.tenant == run.tenant && name.run == run.run })
 }
 
-// sampled gives a record a payload and other fields that go by its id.
-func sampled(e events.Record) events.Record {
+// withPayload gives a record a payload and other fields that go by its id.
+func withPayload(e events.Record) events.Record {
 	updated := true
 	payloads := []events.Payload{
 		events.MemoryWritten{MemoryRef: "support", MemoryID: "m1", NodeID: "n1", AgentID: "a1"},

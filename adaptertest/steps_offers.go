@@ -102,7 +102,7 @@ func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 
 // event is a record of a run of home's tenant.
 func (w *world) event(run, id string) events.Record {
-	return sampled(events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now})
+	return withPayload(events.Record{ID: id, Tenant: home.Tenant, RunID: run, Time: w.now})
 }
 
 // undelivered reads what waits of a run, or of all tenants if both are empty.
