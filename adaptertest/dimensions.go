@@ -59,6 +59,24 @@ func sharing(n int, set func(w *world, p *plan, k int)) func(w *world, i int) []
 	}
 }
 
+// tied are ids in the order of their bytes, which a collation would not give.
+var tied = []string{"A", "B", "Z", "_", "a", "a0", "a1", "a10", "a2", "aa", "b", "z", "z\u00e9", "\u00e9", "\uffee", "\U00010000"}
+
+// alikeFields gives plans tags and subjects of which some begin or end like others.
+func alikeFields(_ *world, p *plan, k int) {
+	words := []string{"red", "green", "Green", "re", "greenish"}
+	p.tag, p.subject = words[k%5], words[k/2%5]
+	p.began = epoch.Add(time.Duration(k*7%20) * time.Millisecond)
+}
+
+// scopeNames are in another order as UTF-16, by a collation, or cut.
+var scopeNames = []string{"a", "ab", "B", "\uffff", "\U00010000", strings.Repeat("n", 256), strings.Repeat("n", 255) + "o"}
+
+// orderedScopes gives each plan a scope of two of the names.
+func orderedScopes(_ *world, p *plan, k int) {
+	p.Scope = at(scopeNames[k%len(scopeNames)], scopeNames[k/len(scopeNames)])
+}
+
 // likenesses are names that a careless store takes for each other, of case, spaces, wildcards, quotes,
 // escapes, numbers and Unicode forms.
 var likenesses = []string{

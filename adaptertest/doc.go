@@ -48,6 +48,7 @@
 //   - sweep_methods.go, sweep_refused.go, sweep_loops.go: contexts and error texts through
 //     every method, malformed names in every part of a mutation, and changes in the body of every loop.
 //   - run_log.go: the cases of a log of run events, a store's or a host's own.
+//   - laws.go: the table of all laws and their cases.
 //   - law_*.go: the cases of a law that generated ones do not show at once, or that one
 //     looks at first. host.go and host_work.go: a bank over the store, and random work of a host and
 //     its engines, some of whose calls fail, compared with that of a host over the in-memory store.

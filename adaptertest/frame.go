@@ -30,16 +30,6 @@ type testCase struct {
 // countsResources tells cases beside which no other may run.
 func (c *testCase) countsResources() bool { return strings.HasPrefix(c.name, "resources-") }
 
-// laws are all laws with all cases, in the order in which they run: those first in which
-// little can be wrong, as a cause that shows in several is told of the first.
-func laws() []law {
-	return []law{
-		recordLaw(), idempotenceLaw(), orderLaw(), expiryLaw(), queryLaw(), batchLaw(), documentLaw(), dueLaw(), outboxLaw(), logLaw(), limitsLaw(),
-		viewLaw(), changesLaw(), forgetLaw(), tenantLaw(), isolationLaw(), racingLaw(), redactionLaw(), faultLaw(), durableLaw(),
-		consolidationLaw(), distillationLaw(), commitmentLaw(), recallLaw(), modelLaw(), sizesLaw(),
-	}
-}
-
 // A case ends that makes no call for a stepTimeout, since its store does not answer, or that makes
 // more than caseCalls, since its store has no end. How long all of them take together is no law.
 const (

@@ -276,9 +276,6 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 	}}
 }
 
-// failedWork is the case of a host whose calls fail, without an engine.
-var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped tenant reaches what it reaches on another store, open views too, and is completed by the same again if any call of it fails", []Offer{Transactor}, forgetWork, scrubWork, maintainWork)
-
 // shortest plays turns, and fails with the shortest sequence of them that fails.
 func (w *world) shortest(turns []turn, play func([]turn) *failure) {
 	first, all := play(turns), len(turns)

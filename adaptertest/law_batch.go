@@ -3,19 +3,9 @@ package adaptertest
 import (
 	"fmt"
 	"runtime"
-	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
-
-func batchLaw() law {
-	return law{name: "BATCH", number: "M8", says: "a mutation happens whole or not at all", cases: slices.Concat(generate(
-		generation{name: "parts", says: "a mutation of parts of each kind happens whole, and if one of them fails, nothing of it happens", needs: transactor,
-			topics: []topic{entries, documents, outgoing}, plans: alone, sequences: [3]int{80, 400, 4000}, steps: 8, shared: true},
-	), []testCase{
-		{"readers-see-whole", "a reader sees all of a mutation or nothing of it", transactor, readersSeeWhole},
-	}, raceCases("BATCH"))}
-}
 
 // readersSeeWhole moves a window of entries over and over, the oldest one out and a newer one in
 // by one mutation, and lets readers count. A read of two moments misses both, or has both.

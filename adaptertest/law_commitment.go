@@ -7,14 +7,6 @@ import (
 	"github.com/openwop/agentmemory/commitment"
 )
 
-func commitmentLaw() law {
-	needs := []Offer{Transactor, Scheduler}
-	return law{name: "FIRE", number: "K1, K2, K6", says: "commitments on this store fire once, whoever else ticks, and what is settled does not", cases: []testCase{
-		workCase("work", "what is armed fires once, though calls fail, and lapses or fires for the head with its entry", needs, armWork, observeWork, tickWork),
-		{"at-once", "of engines that tick and observe at the same time one claims each firing", needs, enginesAtOnce},
-	}}
-}
-
 func enginesAtOnce(w *world) {
 	first := w.host()
 	const timed, engines = 40, 4

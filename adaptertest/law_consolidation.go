@@ -8,14 +8,6 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-func consolidationLaw() law {
-	tx := []Offer{Transactor}
-	return law{name: "CONSOLIDATE", number: "C2, C5, C7", says: "a consolidation on this store does what it says, and only once", cases: []testCase{
-		workCase("work", "a consolidation leaves what it leaves on another store, though calls fail", tx, consolidateWork),
-		{"racing-writes", "what is written by others at the same time is still there, or in a lineage", tx, raceConsolidation},
-	}}
-}
-
 func raceConsolidation(w *world) {
 	h := w.host()
 	engine, err := consolidate.New(consolidate.Config{})

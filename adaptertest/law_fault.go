@@ -9,11 +9,8 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func faultLaw() law {
-	tx := []Offer{Transactor}
-	l := law{name: "FAULT", number: "M8, E3", says: "a failed call, a lost acknowledgement or a cancelled context leaves memory whole, and the same again completes it"}
-	l.cases = methodCases("cancelled", "a call whose context is done returns the context's error, or all that there is, and changes nothing", sweepCancelled)
-	l.cases = append(l.cases, methodCases("resources", "no call leaves a goroutine, a file or a connection behind, however it ends", sweepResources)...)
+// midwayCases are mutations of some kinds, each under contexts that end under way.
+func midwayCases() (cases []testCase) {
 	for _, c := range []struct {
 		name  string
 		needs []Offer
@@ -24,17 +21,16 @@ func faultLaw() law {
 			w.puts(home, fmt.Sprint("e", i))
 			return retired(retire(home, fmt.Sprint("e", i), driver.Deleted, ""))
 		}},
-		{"apply", tx, everyKind},
-		{"kept", append(tx, Events), func(w *world, i int) driver.Mutation {
+		{"apply", transactor, everyKind},
+		{"kept", []Offer{Transactor, Events}, func(w *world, i int) driver.Mutation {
 			m := everyKind(w, i)
 			m.Keep = true
 			return m
 		}},
 	} {
-		l.cases = append(l.cases, testCase{"cancelled-midway-" + c.name, "a mutation whose context ends under way has happened whole or not at all", c.needs, func(w *world) { w.midway(c.make) }})
+		cases = append(cases, testCase{"cancelled-midway-" + c.name, "a mutation whose context ends under way has happened whole or not at all", c.needs, func(w *world) { w.midway(c.make) }})
 	}
-	l.cases = append(l.cases, failedWork)
-	return l
+	return cases
 }
 
 // cancelled is a context that is done.

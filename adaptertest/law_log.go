@@ -10,15 +10,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func logLaw() law {
-	log := []Offer{Transactor, Events}
-	return law{name: "LOG", number: "E3", says: "a kept event has its sequence in its run when its mutation commits", cases: append(generate(
-		generation{name: "kept", says: "kept events have sequences in the order of their mutations, an id takes one number, what is refused takes none, and a purge removes whole runs", needs: log,
-			topics: []topic{outgoing}, plans: alone, sequences: [3]int{8, 30, 300}, steps: 60, audited: 5},
-	), testCase{"racing", "of kept events that race, alone and beside entries, none is lost, doubled, torn or without its place", log, func(w *world) {
-		logRacing(&logWorld{world: w, log: &keptLog{Reader: w.kept, w: w}})
-	}})}
-}
+func keptRacing(w *world) { logRacing(&logWorld{world: w, log: &keptLog{Reader: w.kept, w: w}}) }
 
 func logged(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs, Keep: true} }
 

@@ -7,13 +7,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func outboxLaw() law {
-	return law{name: "OUTBOX", number: "E3", says: "an event commits with its mutation, and waits in commit order until it is delivered", cases: append(generate(
-		generation{name: "waits", says: "an event of any payload waits in the order of commits, and not of its own time, until it is delivered", needs: transactor,
-			topics: []topic{entries, outgoing}, plans: severalScopes, sequences: [3]int{1, 10, 100}, steps: 20, audited: 5},
-	), testCase{"racing-relays", "banks that relay at once lose no event", transactor, racingRelays})}
-}
-
 func queue(recs ...events.Record) driver.Mutation { return driver.Mutation{Events: recs} }
 
 // counts expects so many events of a tenant to wait, or of all if it is empty.

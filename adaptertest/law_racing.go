@@ -12,12 +12,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func racingLaw() law {
-	return law{name: "RACING", number: "M1, M8, E3", says: "writers of different scopes do not touch each other, in all that they do at once", cases: append([]testCase{
-		{"scopes", "what writers of several tenants and refs do at once is all there, and each version shows what its scopes had then, ever after", nil, racingScopes},
-	}, raceCases("RACING")...)}
-}
-
 // race is a mutation that eight callers make at once, each its own, time and again.
 type race struct {
 	law, name, says string
@@ -27,8 +21,6 @@ type race struct {
 	prepare         func(w *world, round int)
 	mutation        func(w *world, round, i int) driver.Mutation
 }
-
-var transactor = []Offer{Transactor}
 
 var races = []race{
 	{"RECORD", "puts", "of different entries that race for one id exactly one is stored", nil, 1, driver.ErrConflict, nil, func(w *world, round, i int) driver.Mutation {

@@ -8,19 +8,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func redactionLaw() law {
-	tx := []Offer{Transactor}
-	return law{name: "SR-1", number: "M2, M3", says: "a store adds no way by which a secret could get out: it keeps markers as they are, says nothing of entries, and forgets what is erased", cases: append([]testCase{
-		{"marker", "redaction markers come back byte for byte", nil, markersStay},
-		{"string", "no printed form of the store holds anything of an entry", nil, func(w *world) {
-			w.put(home, w.telling())
-			w.silentForms()
-		}},
-		{"erased", "nothing that the store returns or says, at any version, holds what was erased, live, merged, superseded or deleted", tx, erasedIsUnsaid},
-		workCase("late-secret", "a secret that was registered too late is gone after a scrub, and its marker stands there", tx, scrubWork),
-	}, methodCases("errors", "no error holds content, a tag, a subject, an id or another name", sweepErrors)...)}
-}
-
 const canary = "canary-7Qm2vT9x-4Lp8"
 
 func markersStay(w *world) {
@@ -36,6 +23,11 @@ func (w *world) telling() driver.Entry {
 	e.Content, e.Tags = "content-"+canary, []string{"tag-" + canary}
 	e.Subjects, e.Sources = []string{"subject-" + canary}, []string{"source-" + canary}
 	return e
+}
+
+func printedForms(w *world) {
+	w.put(home, w.telling())
+	w.silentForms()
 }
 
 // silent expects that a text says nothing of a telling entry.

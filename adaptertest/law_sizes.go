@@ -8,23 +8,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func sizesLaw() law {
-	g := generation{plans: manyOfEach, sequences: [3]int{1, 2, 30}, steps: 12, audited: 8}
-	sized := func(name, says string, topics ...topic) generation {
-		g := g
-		g.name, g.says, g.topics = "many-"+name, "the store is right with "+says, topics
-		return g
-	}
-	return law{name: "SIZES", number: "M5, M8", says: "what holds for a few holds for many, and for long texts", cases: slices.Concat(generate(
-		sized("entries", "many entries, of which four have one instant", basic),
-		sized("parts", "mutations of many parts, of which only the last fails, or none", basic, entries, documents, outgoing),
-		sized("versions", "many records, documents and events at versions, purged and dropped", everyTopic[:6]...),
-	), manyCases(), []testCase{
-		{"long-texts", "long texts come back, and are told apart by their last byte", nil, longTexts},
-		{"long-values", "long values of documents come back, and are retained", transactor, longValues},
-	})}
-}
-
 // many are what plans cannot have many of, each with a case that has them by the ladder of sizes. All
 // start with nothing, and an audit follows.
 var many = []struct {
@@ -46,7 +29,7 @@ var many = []struct {
 	}},
 	{"chain", "a chain of so many successors", transactor, func(w *world, n int) {
 		n = min(n, 1001)
-		w.putMany(home, n, nil)
+		w.putMany(home, n)
 		var m driver.Mutation
 		for i := range n - 1 {
 			m.Retire = append(m.Retire, retire(home, manyID("e", i), driver.Merged, manyID("e", i+1)))

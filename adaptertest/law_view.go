@@ -8,25 +8,6 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-func viewLaw() law {
-	v := []Offer{Transactor, Versioned}
-	return law{name: "VIEW", number: "M6, M7", says: "reading at a version gives the same entries for ever, or is refused; it is never live memory", cases: append(generate(
-		generation{name: "lives", says: "each version shows what lived then, until a purge, which removes what no later one shows and no record needs, and says how much", needs: v,
-			topics: []topic{basic, entries, versions}, plans: alone, sequences: [3]int{40, 300, 3000}, steps: 20, shared: true},
-	), []testCase{
-		{"unknown-version", "a version that the store never gave is refused", v, unknownVersion},
-		{"other-incarnation", "a version of another store is refused", v, otherIncarnation},
-		workCase("run-token", "reading as of a token and resuming from one show what the run saw, and a token that could have seen what was forgotten is refused", v, startRunWork, putInRunWork, forgetWork),
-		{"purging-at-once", "of purges at once each removes something else, and what is read meanwhile is whole", v, purgeAtOnce},
-	}...)}
-}
-
-func changesLaw() law {
-	return law{name: "CHANGES", number: "M7, S3", says: "what has changed in a scope between two versions is just what the mutations between them did", cases: generate(
-		generation{name: "kinds", says: "what was put, retired, restored and erased is told, each in its list, and nothing that did not change", needs: []Offer{Transactor, Versioned, Changes},
-			topics: []topic{basic, entries}, plans: alone, sequences: [3]int{10, 100, 1000}, steps: 20, shared: true})}
-}
-
 // refused expects that a version cannot be read in any way by a tenant.
 func (w *world) refused(s driver.Scope, v driver.Version) {
 	_, err := w.tryListAt(s, v, driver.Query{At: w.now})
@@ -84,7 +65,7 @@ func otherIncarnation(w *world) {
 
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
-	want := w.putMany(home, w.size(300, 1000, 5000), nil)
+	want := w.putMany(home, w.size(300, 1000, 5000))
 	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
 	end := func(ref, id string) {
 		w.puts(at(home.Tenant, ref), id)

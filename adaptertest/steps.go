@@ -43,15 +43,12 @@ func (w *world) puts(s driver.Scope, ids ...string) {
 
 // putMany writes n entries, a millisecond apart, and returns their ids, newest
 // first.
-func (w *world) putMany(s driver.Scope, n int, change func(i int, e *driver.Entry)) []string {
+func (w *world) putMany(s driver.Scope, n int) []string {
 	ids := make([]string, n)
 	w.quietly(fmt.Sprintf("put %d entries in %s", n, describeScope(s)), func() {
 		for i := range n {
 			e := w.entry(fmt.Sprintf("e%05d", i))
 			e.CreatedAt = w.now.Add(time.Duration(i) * time.Millisecond)
-			if change != nil {
-				change(i, &e)
-			}
 			w.put(s, e)
 			ids[n-1-i] = e.ID
 		}

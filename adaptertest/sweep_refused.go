@@ -153,18 +153,13 @@ func validMutations() []driver.Mutation {
 	}
 }
 
-func malformedCases() []testCase {
-	return []testCase{
-		{"refused-names", "a mutation with a malformed name is invalid wherever the name stands, and one with the longest names is not", transactor, sweepMalformed},
-		{"refused-parts", "a mutation that no state makes possible is invalid, and nothing of it happens", transactor, func(w *world) {
-			w.prepareRefusal()
-			for _, m := range invalidMutations() {
-				w.refuses(m)
-			}
-			for _, m := range validMutations() {
-				w.passes(m)
-			}
-		}},
+func sweepInvalid(w *world) {
+	w.prepareRefusal()
+	for _, m := range invalidMutations() {
+		w.refuses(m)
+	}
+	for _, m := range validMutations() {
+		w.passes(m)
 	}
 }
 
