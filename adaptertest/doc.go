@@ -44,7 +44,7 @@
 //   - generate.go, dimensions.go, moves.go and plan.go: the generator. Nearly all cases on the store
 //     alone are random sequences of moves, which differ in what plans are called and hold, in
 //     instants, in how many there are of everything, and in what happens to the store
-//     between moves. coverage.go counts which states they have reached.
+//     between moves. A test of the kit counts which states they reach.
 //   - sweep_methods.go, sweep_refused.go, sweep_loops.go: contexts and error texts through
 //     every method, malformed names in every part of a mutation, and changes in the body of every loop.
 //   - run_log.go: the cases of a log of run events, a store's or a host's own.

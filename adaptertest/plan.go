@@ -74,6 +74,24 @@ func (p *plan) ids(names ...string) (all []string) {
 
 func (p *plan) located(name string) []driver.Located { return located(p.Scope, p.ids(name)...) }
 
+// stateOf says in one word what has become of an entry.
+func (w *world) stateOf(s driver.Scope, id string) string {
+	r := w.ref.tenant(s.Tenant).find(s.Ref, id)
+	switch {
+	case r == nil:
+		return "absent"
+	case r.Erased:
+		return "erased"
+	case r.State != driver.Live:
+		return r.State.String()
+	case !r.Entry.LiveAt(w.now):
+		return "expired"
+	case len(r.lives) > 1:
+		return "restored"
+	}
+	return "live"
+}
+
 // pick picks a name, most often one whose entry is in one of the states.
 func (p *plan) pick(states ...string) string {
 	fit := slices.DeleteFunc(slices.Clone(members), func(name string) bool {

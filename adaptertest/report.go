@@ -6,7 +6,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Status is the outcome of a case.
@@ -64,8 +63,7 @@ type Report struct {
 	// Laws have the cases, in the order in which they ran.
 	Laws []Law `json:"laws"`
 
-	durable bool     // as the store says
-	reached sync.Map // what the steps of all cases met, also of a case that hangs beside the others
+	durable bool // as the store says
 }
 
 // Law tells what is known about one law.
@@ -249,11 +247,8 @@ func (r *Report) levelsFrom(least Level) []Level {
 	return levels[slices.Index(levels, least):end]
 }
 
-// finish works out the level and the durability, and remarks what no case of a whole run came to.
+// finish works out the level and the durability.
 func (r *Report) finish() {
-	if unreached := r.unreached(); unreached != "" && r.whole() && slices.Contains(r.Offers, Versioned) {
-		r.Remarks = append(r.Remarks, unreached)
-	}
 	broken, lost := map[Level]bool{}, false
 	for _, l := range r.Laws {
 		lost = lost || l.Name == "DURABLE" && l.Status == Broken

@@ -23,7 +23,6 @@ func (w *world) entry(id string) driver.Entry {
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {
 	w.did("put %s in %s", e, s)
-	w.count("put", s, e.ID)
 	err := w.store.Put(w.ctx, s, e)
 	w.mirrored(err, func(r *reference) error { return r.put(s, e) })
 	return err
@@ -96,7 +95,6 @@ func (w *world) came(got []string, want ...string) {
 // delete expects the answer want.
 func (w *world) delete(s driver.Scope, id string, want bool) {
 	w.did("delete %s from %s at %s", named(id), s, w.now)
-	w.count("delete", s, id)
 	deleted, err := w.store.Delete(w.ctx, s, id, w.now)
 	w.must(err)
 	if w.ref != nil {

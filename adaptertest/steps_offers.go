@@ -15,7 +15,6 @@ import (
 func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, error) {
 	m.At = w.now
 	w.did("apply for %s: %s", named(tenant), m)
-	w.countParts(&m)
 	made, err := w.tx.Apply(w.ctx, tenant, m)
 	w.mirrored(err, func(r *reference) error {
 		if rule := m.Validate(tenant); rule != nil {
