@@ -19,6 +19,9 @@ type heldVersion struct {
 	number int
 }
 
+// live is the version that is read if none is named.
+var live = heldVersion{number: -1}
+
 // mirrored takes a step on the reference that the store has taken, and expects the same
 // answer.
 func (w *world) mirrored(err error, step func(r *reference) error) {
@@ -78,7 +81,7 @@ func (w *world) audit() {
 // auditTenant compares what a tenant has, at the first of the instants and another one.
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
-	if len(instants) > 2 && w.sparing {
+	if len(instants) > 2 && w.config.Short {
 		instants = []time.Time{instants[0], instants[1+w.dice.IntN(len(instants)-1)]}
 	}
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
@@ -165,26 +168,21 @@ func few[T any](w *world, n int, all []T) []T {
 	return all[:min(n, len(all))]
 }
 
-func byID(entries []driver.Entry) map[string]*driver.Entry {
-	all := make(map[string]*driver.Entry, len(entries))
-	for i := range entries {
-		all[entries[i].ID] = &entries[i]
-	}
-	return all
-}
-
 // auditScope reads a scope as a list and one by one, by pages, and what it holds in every state.
 func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []time.Time) {
 	for _, now := range instants {
 		w.as(now, func() {
-			w.auditList(s, nil, driver.Query{At: now})
-			live := byID(w.ref.list(s, -1, driver.Query{At: now}))
+			w.auditList(s, live, driver.Query{At: now})
+			shown := map[string]driver.Entry{}
+			for _, e := range w.ref.list(s, live.number, driver.Query{At: now}) {
+				shown[e.ID] = e
+			}
 			for _, id := range append(few(w, w.most(), slices.Clone(own)), foreign...) {
 				w.unnoted(func() {
 					got, err := w.tryGet(s, id)
-					if want := live[id]; want != nil {
+					if want, is := shown[id]; is {
 						w.must(err)
-						w.sameEntry(&got, want)
+						w.sameEntry(&got, &want)
 					} else {
 						w.notFound(err)
 					}
@@ -193,9 +191,9 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 		})
 	}
 	for range w.atRandom() {
-		w.auditList(s, nil, w.anyQuery(s))
+		w.auditList(s, live, w.anyQuery(s))
 	}
-	w.auditPages(s, nil)
+	w.auditPages(s, live)
 	if w.level != LevelAdapter {
 		asked := slices.Concat(own, foreign, own[:min(1, len(own))])
 		w.dice.Shuffle(len(asked), func(i, k int) { asked[i], asked[k] = asked[k], asked[i] })
@@ -208,24 +206,21 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 
 // most is how many entries of a scope are got one by one.
 func (w *world) most() int {
-	if w.sparing {
+	if w.config.Short {
 		return auditedNames / 8
 	}
 	return auditedNames
 }
 
-// auditList lists a page, as of a version if there is one.
-func (w *world) auditList(s driver.Scope, h *heldVersion, q driver.Query) {
-	number, list := -1, w.list
-	if h != nil {
-		number, list = h.number, func(s driver.Scope, q driver.Query) []driver.Entry { return w.listAt(s, h.store, q) }
-	}
-	want := w.ref.list(s, number, q)
-	w.unnoted(func() { w.sameEntries(list(s, q), want) })
+// auditList lists a page as of a version.
+func (w *world) auditList(s driver.Scope, h heldVersion, q driver.Query) {
+	q.Version = h.store
+	want := w.ref.list(s, h.number, q)
+	w.unnoted(func() { w.sameEntries(w.list(s, q), want) })
 }
 
 // auditPages reads a scope of many entries page by page.
-func (w *world) auditPages(s driver.Scope, h *heldVersion) {
+func (w *world) auditPages(s driver.Scope, h heldVersion) {
 	n := len(w.ref.tenant(s.Tenant).refs[s.Ref])
 	if n < 2*auditedNames {
 		return
@@ -233,11 +228,7 @@ func (w *world) auditPages(s driver.Scope, h *heldVersion) {
 	q := driver.Query{At: w.now, Limit: []int{n/7 + 1, 100, 127, 128, 129, 256, 512, 513, n - 1, n}[w.dice.IntN(10)]}
 	q.Tags = some(w, [][]string{{"tag"}})
 	for more := true; more; {
-		number := -1
-		if h != nil {
-			number = h.number
-		}
-		page := w.ref.list(s, number, q)
+		page := w.ref.list(s, h.number, q)
 		w.auditList(s, h, q)
 		if more = len(page) == q.Limit; more {
 			q.After = page[len(page)-1].Cursor()
@@ -404,11 +395,10 @@ func (w *world) heldOf(tenant string) []heldVersion {
 func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time) {
 	all := w.heldOf(s.Tenant)
 	held := all
-	if w.sparing {
+	if w.config.Short {
 		held = few(w, 2, slices.Clone(all))
 	}
-	for i := range held {
-		h := &held[i]
+	for i, h := range held {
 		w.as(instants[w.dice.IntN(len(instants))], func() {
 			w.auditList(s, h, driver.Query{At: w.now})
 			w.auditList(s, h, driver.Query{At: w.now, IDs: few(w, w.most(), slices.Clone(ids))})
@@ -417,7 +407,7 @@ func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time
 		w.auditPages(s, h)
 		w.unnoted(func() { w.intact(s, h.store, w.ref.intact(s, h.number)) })
 		if w.changes != nil {
-			from, to := *h, all[w.dice.IntN(len(all))]
+			from, to := h, all[w.dice.IntN(len(all))]
 			if i == 0 { // all that has changed
 				from, to = all[0], all[len(all)-1]
 			}

@@ -76,7 +76,7 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 func (w *world) auditFirst(tenant string) {
 	for _, first := range w.ref.tenant(tenant).first {
 		s, e := first.Scope, first.Entry
-		w.auditList(s, nil, driver.Query{At: w.now, Tags: e.Tags[:min(1, len(e.Tags))]})
+		w.auditList(s, live, driver.Query{At: w.now, Tags: e.Tags[:min(1, len(e.Tags))]})
 		if w.level != LevelAdapter {
 			w.unnoted(func() { w.auditLookup(s, e.ID) })
 			for _, subject := range e.Subjects[:min(1, len(e.Subjects))] {

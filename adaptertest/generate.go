@@ -96,7 +96,7 @@ func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failu
 			w.begin()
 			w.ref, w.held, w.lent = newReference(), nil, false
 		}
-		w.handles, w.sparing = nil, w.config.Short
+		w.handles = nil
 		plans, moves := g.plans(w, i), w.movesOf(g.topics)
 		for k, s := range steps {
 			w.played = k + 1

@@ -30,9 +30,9 @@ func readersSeeWhole(w *world) {
 	}
 	if w.versions != nil {
 		readers = append(readers,
-			func() []driver.Entry { return w.listAt(home, w.version(home.Tenant), driver.Query{At: w.now}) },
+			func() []driver.Entry { return w.list(home, driver.Query{At: w.now, Version: w.version(home.Tenant)}) },
 			func() []driver.Entry {
-				return w.listAt(home, w.version(home.Tenant), driver.Query{At: w.now, IDs: all})
+				return w.list(home, driver.Query{At: w.now, Version: w.version(home.Tenant), IDs: all})
 			})
 	}
 	w.during(fmt.Sprintf("replace the last entry by a new first one %d times, while readers list and look up, now and at versions", times), func() {

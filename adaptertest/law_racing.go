@@ -195,14 +195,14 @@ func racingScopes(w *world) {
 				steps[i] = append(steps[i], step)
 				if w.level == LevelVersioned {
 					v := w.version(s.Tenant)
-					w.sameEntries(w.listAt(s, v, driver.Query{At: w.now}), own.list(s, -1, driver.Query{At: w.now}))
-					beside[i] = append(beside[i], view{next, v, w.listAt(next, v, driver.Query{At: w.now})})
+					w.sameEntries(w.list(s, driver.Query{At: w.now, Version: v}), own.list(s, live.number, driver.Query{At: w.now}))
+					beside[i] = append(beside[i], view{next, v, w.list(next, driver.Query{At: w.now, Version: v})})
 				}
 			}
 		})
 	})
 	for _, x := range slices.Concat(beside[:]...) {
-		w.sameEntries(w.listAt(x.Scope, x.version, driver.Query{At: w.now}), x.entries)
+		w.sameEntries(w.list(x.Scope, driver.Query{At: w.now, Version: x.version}), x.entries)
 	}
 	for _, step := range slices.Concat(steps[:]...) {
 		step(ref)

@@ -19,8 +19,8 @@ var many = []struct {
 		e := w.entry("e")
 		e.Tags, e.Subjects, e.Sources = manyTexts("tag", min(n, 4097)), manyTexts("customer:", n), manyTexts("source ", n)
 		w.put(home, e)
-		w.auditList(home, nil, driver.Query{At: w.now, Tags: e.Tags})
-		w.auditList(home, nil, driver.Query{At: w.now, Tags: append(slices.Clone(e.Tags), "other")})
+		w.auditList(home, live, driver.Query{At: w.now, Tags: e.Tags})
+		w.auditList(home, live, driver.Query{At: w.now, Tags: append(slices.Clone(e.Tags), "other")})
 		if w.tx != nil {
 			w.set(file(home, "f", e.Subjects...))
 			w.auditHistory(home.Tenant, driver.HistoryQuery{Subject: e.Subjects[n-1]})

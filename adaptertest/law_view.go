@@ -10,9 +10,9 @@ import (
 
 // refused expects that a version cannot be read in any way by a tenant.
 func (w *world) refused(s driver.Scope, v driver.Version) {
-	_, err := w.tryListAt(s, v, driver.Query{At: w.now})
+	_, err := w.tryList(s, driver.Query{At: w.now, Version: v})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
-	_, err = w.tryListAt(s, v, driver.Query{At: w.now, IDs: []string{"a"}})
+	_, err = w.tryList(s, driver.Query{At: w.now, Version: v, IDs: []string{"a"}})
 	w.mustBe(err, driver.ErrSnapshotUnavailable)
 	w.did("ask whether it is intact")
 	_, err = w.versions.Intact(w.ctx, s, v)
@@ -47,7 +47,7 @@ func unknownVersion(w *world) {
 		w.did("write %q behind a version", more)
 		w.refused(home, v+more)
 	}
-	w.listsAt(home, v, "a")
+	w.sameIDs(w.list(home, driver.Query{At: w.now, Version: v}), []string{"a"})
 }
 
 func otherIncarnation(w *world) {

@@ -76,9 +76,17 @@ func (w *world) notFound(err error) {
 	w.check(err.Error() == w.absence, fmt.Sprintf("the error %q, as of each absent entry", w.absence), "%s", describeError(err))
 }
 
+func (w *world) tryList(s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	if q.Version == "" {
+		w.did("list %s%s", s, q)
+	} else {
+		w.did("list %s as of %s%s", s, w.name(q.Version), q)
+	}
+	return w.store.List(w.ctx, s, q)
+}
+
 func (w *world) list(s driver.Scope, q driver.Query) []driver.Entry {
-	w.did("list %s%s", s, q)
-	entries, err := w.store.List(w.ctx, s, q)
+	entries, err := w.tryList(s, q)
 	w.must(err)
 	return entries
 }

@@ -138,23 +138,6 @@ func (w *world) version(tenant string) driver.Version {
 	return v
 }
 
-func (w *world) tryListAt(s driver.Scope, v driver.Version, q driver.Query) ([]driver.Entry, error) {
-	w.did("list %s as of %s%s", s, w.name(v), q)
-	q.Version = v
-	return w.versions.List(w.ctx, s, q)
-}
-
-func (w *world) listAt(s driver.Scope, v driver.Version, q driver.Query) []driver.Entry {
-	entries, err := w.tryListAt(s, v, q)
-	w.must(err)
-	return entries
-}
-
-// listsAt expects a list of everything at v to be these ids, in this order.
-func (w *world) listsAt(s driver.Scope, v driver.Version, want ...string) {
-	w.sameIDs(w.listAt(s, v, driver.Query{At: w.now}), want)
-}
-
 func (w *world) intact(s driver.Scope, v driver.Version, want bool) {
 	w.did("ask whether %s is intact for %s", w.name(v), s)
 	got, err := w.versions.Intact(w.ctx, s, v)

@@ -29,7 +29,6 @@ type world struct {
 	lent    bool             // all that waits was read at once: what was handed out may be hidden
 
 	absence string // the text of the error of an absent entry
-	sparing bool   // audits ask for fewer things one by one
 	played  int    // steps of the sequence under way
 
 	store driver.Adapter
