@@ -66,25 +66,30 @@ func (w *world) explore(g *generation) {
 			steps = append(steps, step{plan: rng.IntN(plans), seed: rng.Uint64()})
 		}
 		failed := w.playSteps(g, i, steps, !g.shared && i > 0)
-		if failed == nil {
-			continue
-		}
-		told, shrunk := w.steps, steps[:w.played]
-		most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
-		fails := func(s []step) bool { return w.watch.calls < most && w.playSteps(g, i, s, true) != nil }
-		w.thorough = true
-		if fails(shrunk) {
-			shrunk = shrink(shrunk, shrinkTries, fails)
-		}
-		if again := w.playSteps(g, i, shrunk, true); again != nil {
-			failed = again
-		} else {
-			w.steps = told // it needs what the store had before
-		}
-		failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, i, len(steps))
-		panic(failed)
+		shortest(w, i, failed, steps, func(s []step) *failure { return w.playSteps(g, i, s, true) })
 	}
 	w.unmirrored() // each sequence was audited
+}
+
+// shortest ends the case if a sequence has failed, with the shortest part of it that fails on a fresh store.
+func shortest[S any](w *world, sequence int, failed *failure, steps []S, play func([]S) *failure) {
+	if failed == nil {
+		return
+	}
+	told, shrunk := w.steps, steps[:w.played]
+	most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
+	fails := func(s []S) bool { return w.watch.calls < most && play(s) != nil }
+	w.thorough = true
+	if fails(shrunk) {
+		shrunk = shrink(shrunk, shrinkTries, fails)
+	}
+	if again := play(shrunk); again != nil {
+		failed = again
+	} else {
+		w.steps = told // it needs what the store had before
+	}
+	failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, sequence, len(steps))
+	panic(failed)
 }
 
 // playSteps plays a sequence, on a fresh store if it is to, and returns the failure, if there is one.

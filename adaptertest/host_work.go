@@ -271,24 +271,9 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 			for k := range turns {
 				turns[k] = turn{rng.IntN(len(works)), rng.IntN(len(workScopes)), rng.IntN(1 << 20), 1 + rng.IntN(25), rng.IntN(2 * len(waysToFail))}
 			}
-			w.shortest(turns, func(turns []turn) *failure { return w.playWork(works, turns) })
+			shortest(w, i, w.playWork(works, turns), turns, func(t []turn) *failure { return w.playWork(works, t) })
 		}
 	}}
-}
-
-// shortest plays turns, and fails with the shortest sequence of them that fails.
-func (w *world) shortest(turns []turn, play func([]turn) *failure) {
-	first, all := play(turns), len(turns)
-	if first == nil {
-		return
-	}
-	turns = shrink(turns, shrinkTries, func(t []turn) bool { return play(t) != nil })
-	failed := play(turns)
-	if failed == nil {
-		failed = &failure{first.expected, first.came + "\nat first, and not again"}
-	}
-	failed.came += fmt.Sprintf("\n(seed %d, shrunk from %d steps)", w.seed, all)
-	panic(failed)
 }
 
 // playWork lets two hosts work, on fresh stores.
@@ -297,6 +282,7 @@ func (w *world) playWork(works []work, turns []turn) (failed *failure) {
 		w.restart()
 		mine, other, start := w.worker(w.store), w.worker(inmem.New()), w.now
 		for i, t := range turns {
+			w.played = i + 1
 			x, scope, arg := works[t.work], workScopes[t.scope], t.arg
 			start = start.Add(time.Duration(1+arg%3) * 10 * time.Minute) // nothing expires or falls due while both are at it
 			w.now = start

@@ -43,7 +43,7 @@ func (w *world) silentError(err error) {
 
 // silentForms expects that no printed form of the store says anything of a telling entry.
 func (w *world) silentForms() {
-	for what, text := range sorted(sayings(raw(w.store))) {
+	for what, text := range sorted(sayings(w.store.of)) {
 		w.did("print the store: %s", what)
 		w.silent("a printed form", text)
 	}

@@ -33,25 +33,17 @@ func (w *world) tryApply(tenant string, m driver.Mutation) (driver.Applied, erro
 	return made, err
 }
 
+// apply applies a mutation of home's tenant.
 func (w *world) apply(m driver.Mutation) driver.Applied {
-	made, err := w.tryApply(tenantOf(&m), m)
+	made, err := w.tryApply(home.Tenant, m)
 	w.must(err)
 	return made
 }
 
-// tenantOf is the tenant of the mutation's scopes, home's if it has none.
+// tenantOf is the tenant of what a mutation puts, home's if it puts nothing.
 func tenantOf(m *driver.Mutation) string {
-	for _, l := range slices.Concat(m.Live, m.Restore, m.Erase) {
-		return l.Tenant
-	}
 	for _, p := range m.Put {
 		return p.Tenant
-	}
-	for _, r := range m.Retire {
-		return r.Tenant
-	}
-	for i := range m.Documents {
-		return m.Documents[i].Tenant
 	}
 	return home.Tenant
 }

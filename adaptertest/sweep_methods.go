@@ -248,7 +248,8 @@ func sweepErrors(w *world, all []method) {
 	if w.tx != nil { // what was erased
 		gone := at(put.Tenant, "gone-"+canary)
 		w.put(gone, e)
-		w.apply(driver.Mutation{Erase: located(gone, e.ID)})
+		_, err := w.tryApply(gone.Tenant, driver.Mutation{Erase: located(gone, e.ID)})
+		w.must(err)
 		said = append(said, words{scope: gone, id: e.ID, entry: e, text: canary})
 		if w.versions != nil {
 			said[3].version = w.version(put.Tenant)

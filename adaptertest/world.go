@@ -22,16 +22,16 @@ type world struct {
 	*script
 	config  Config
 	level   Level // how far the case and its audits look
-	opened  []driver.Adapter
-	ref     *reference       // what the store must agree with; nil where order is not known
-	held    []heldVersion    // the versions that the store gave
-	handles []driver.Adapter // of the same data, between which a case turns
-	lent    bool             // all that waits was read at once: what was handed out may be hidden
+	opened  []*watched
+	ref     *reference    // what the store must agree with; nil where order is not known
+	held    []heldVersion // the versions that the store gave
+	handles []*watched    // of the same data, between which a case turns
+	lent    bool          // all that waits was read at once: what was handed out may be hidden
 
 	absence string // the text of the error of an absent entry
 	played  int    // steps of the sequence under way
 
-	store driver.Adapter
+	store *watched
 	offered
 }
 
@@ -56,12 +56,7 @@ func offeredBy(store driver.Adapter) (a offered) {
 }
 
 // use makes a store the one that the case works on.
-func (w *world) use(s driver.Adapter) {
-	if _, is := s.(watched); !is {
-		s = w.watched(s)
-	}
-	w.store, w.offered = s, offeredBy(s)
-}
+func (w *world) use(s *watched) { w.store, w.offered = s, offeredBy(s) }
 
 // attempt plays to the end or to the first failure.
 func (w *world) attempt(part func()) (failed *failure) {
@@ -99,39 +94,37 @@ func (w *world) fresh() {
 	w.use(w.open("New opens a store", func() (driver.Adapter, error) { return w.config.New(w.ctx) }))
 }
 
-func (w *world) open(expected string, by func() (driver.Adapter, error)) driver.Adapter {
-	s, err := by()
-	if err != nil || s == nil {
+func (w *world) open(expected string, by func() (driver.Adapter, error)) *watched {
+	store, err := by()
+	if err != nil || store == nil {
 		w.fail("Config."+expected, describeError(err))
 	}
+	s := w.watched(store)
 	w.opened = append(w.opened, s)
 	return s
 }
 
 // second opens the data of the store once more while it stays open.
-func (w *world) second() driver.Adapter {
+func (w *world) second() *watched {
 	w.did("open the store a second time")
-	return w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, raw(w.store)) })
+	return w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, w.store.of) })
 }
 
 // reopen closes the store and opens its data again.
 func (w *world) reopen() {
 	w.did("close the store and open it again")
-	old := raw(w.store)
-	w.opened = slices.DeleteFunc(w.opened, func(s driver.Adapter) bool { return same(s, old) })
-	if err := closeStore(old); err != nil {
+	old := w.store
+	w.opened = slices.DeleteFunc(w.opened, func(s *watched) bool { return s == old })
+	if err := closeStore(old.of); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
-	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old) }))
+	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old.of) }))
 }
 
 // turnHandle goes on with another handle of the same data.
 func (w *world) turnHandle() {
-	open := func(s driver.Adapter) bool {
-		return slices.ContainsFunc(w.opened, func(o driver.Adapter) bool { return same(s, o) })
-	}
-	if len(w.handles) == 0 || !open(w.handles[0]) || !open(w.handles[1]) {
-		w.handles = []driver.Adapter{w.store, w.second()}
+	if len(w.handles) == 0 || !slices.Contains(w.opened, w.handles[0]) || !slices.Contains(w.opened, w.handles[1]) {
+		w.handles = []*watched{w.store, w.second()}
 	}
 	slices.Reverse(w.handles)
 	w.did("go on with the other handle")
@@ -142,28 +135,13 @@ func (w *world) turnHandle() {
 // open until the case ends, so that it cannot write what it held back.
 func (w *world) crash() {
 	w.did("kill the store, and open what it left")
-	old := raw(w.store)
-	w.use(w.open("Crash opens what is left", func() (driver.Adapter, error) { return w.config.Crash(w.ctx, old) }))
-}
-
-// raw is a store as the configuration gave it.
-func raw(s driver.Adapter) driver.Adapter {
-	if w, ok := s.(watched); ok {
-		return w.of
-	}
-	return s
-}
-
-// same compares stores, which may be of a type that cannot be compared.
-func same(a, b driver.Adapter) (equal bool) {
-	defer func() { _ = recover() }()
-	return raw(a) == raw(b)
+	w.use(w.open("Crash opens what is left", func() (driver.Adapter, error) { return w.config.Crash(w.ctx, w.store.of) }))
 }
 
 func (w *world) closeAll() error {
 	var all error
 	for _, s := range w.opened {
-		all = errors.Join(all, closeStore(s))
+		all = errors.Join(all, closeStore(s.of))
 	}
 	w.opened = nil
 	return all
