@@ -12,58 +12,55 @@ import (
 // loop is a way in which a store yields things one by one, by the names of the things.
 type loop struct {
 	name   string
-	walk   func(w *world) iter.Seq[string]
-	held   func(w *world) []string // what it is to yield, by the reference
-	sorted bool                    // it yields in the order of the names
-	lent   bool                    // it may hide what it yields from the next one
+	all    iter.Seq[string]
+	held   func() []string // what it is to yield, by the reference
+	sorted bool            // it yields in the order of the names
+	lent   bool            // it may hide what it yields from the next one
 }
 
-// loopOver is a loop that gives things a name.
-func loopOver[T any](name string, walk func(w *world) iter.Seq2[T, error], held func(w *world) []T, nameOf func(w *world, x T) string) loop {
-	return loop{name: name, walk: func(w *world) iter.Seq[string] {
-		return func(yield func(string) bool) {
-			for x, err := range walk(w) {
-				w.must(err)
-				if !yield(nameOf(w, x)) {
-					return
-				}
+// loopOver is a loop that gives things a name. It is ranged over more than once.
+func loopOver[T any](w *world, name string, all iter.Seq2[T, error], held func() []T, nameOf func(x T) string) loop {
+	return loop{name: name, all: func(yield func(string) bool) {
+		for x, err := range all {
+			w.must(err)
+			if !yield(nameOf(x)) {
+				return
 			}
 		}
-	}, held: func(w *world) (all []string) {
-		for _, x := range held(w) {
-			all = append(all, nameOf(w, x))
+	}, held: func() (names []string) {
+		for _, x := range held() {
+			names = append(names, nameOf(x))
 		}
-		return all
+		return names
 	}}
 }
 
-func scopesLoop() loop {
-	l := loopOver("the scopes", func(w *world) iter.Seq2[driver.Scope, error] { return w.tenants.Scopes(w.ctx, driver.Scope{}) },
-		func(w *world) []driver.Scope { return w.ref.scopes() }, func(_ *world, s driver.Scope) string { return describeScope(s) })
+func (w *world) scopesLoop() loop {
+	l := loopOver(w, "the scopes", w.tenants.Scopes(w.ctx, driver.Scope{}), w.ref.scopes, describeScope)
 	l.sorted = true
 	return l
 }
 
-func historyLoop(q driver.HistoryQuery) loop {
-	return loopOver("the history ("+describe(q)+")", func(w *world) iter.Seq2[driver.Record, error] { return w.tx.History(w.ctx, home.Tenant, q) },
-		func(w *world) []driver.Record { return w.ref.history(home.Tenant, q) }, func(w *world, r driver.Record) string {
-			w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
-			w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
-			return r.Ref + "/" + r.Entry.ID
-		})
+func (w *world) historyLoop(q driver.HistoryQuery) loop {
+	held := func() []driver.Record { return w.ref.history(home.Tenant, q) }
+	return loopOver(w, "the history ("+describe(q)+")", w.tx.History(w.ctx, home.Tenant, q), held, func(r driver.Record) string {
+		w.check(len(q.For) == 0 || slices.Contains(q.For, r.For), "a record as it is, for which the query asks", "one that is %s", r.State)
+		w.check(r.Erased || r.Entry.Content != "", "a record as it is or was", "one of no content that is not erased")
+		return r.Ref + "/" + r.Entry.ID
+	})
 }
 
-func documentsLoop(q driver.DocumentQuery) loop {
+func (w *world) documentsLoop(q driver.DocumentQuery) loop {
 	q.Tenant = home.Tenant
-	l := loopOver("the documents ("+describe(q)+")", func(w *world) iter.Seq2[driver.Document, error] { return w.tx.Documents(w.ctx, q) },
-		func(w *world) []driver.Document { return w.ref.find(q) }, func(_ *world, d driver.Document) string { return nameIn(&d) })
+	held := func() []driver.Document { return w.ref.find(q) }
+	l := loopOver(w, "the documents ("+describe(q)+")", w.tx.Documents(w.ctx, q), held, func(d driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key })
 	l.sorted = true
 	return l
 }
 
-func outboxLoop(tenant, run string) loop {
-	l := loopOver("what waits ("+describe([]string{tenant, run})+")", func(w *world) iter.Seq2[events.Record, error] { return w.tx.Undelivered(w.ctx, tenant, run) },
-		func(w *world) []events.Record { return w.ref.undelivered(tenant, run) }, func(_ *world, e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID })
+func (w *world) outboxLoop(tenant, run string) loop {
+	held := func() []events.Record { return w.ref.undelivered(tenant, run) }
+	l := loopOver(w, "what waits ("+describe([]string{tenant, run})+")", w.tx.Undelivered(w.ctx, tenant, run), held, func(e events.Record) string { return e.Tenant + "/" + e.RunID + "/" + e.ID })
 	l.lent = run == ""
 	return l
 }
@@ -76,17 +73,19 @@ func loopCases() []testCase {
 			for i := range w.size(130, 300, 1100) {
 				w.puts(at(home.Tenant, manyID("ref", i)), "x")
 			}
-			w.sweepLoops(scopesLoop())
+			w.sweepLoops(w.scopesLoop())
 		}},
 		{"loops", "each loop " + says, transactor, func(w *world) {
 			ref, subject := home.Ref, "everyone"
-			w.sweepLoops(outboxLoop(home.Tenant, "run-1"), outboxLoop("", ""),
-				historyLoop(driver.HistoryQuery{}), historyLoop(driver.HistoryQuery{Ref: ref}), historyLoop(driver.HistoryQuery{Subject: subject}),
-				historyLoop(driver.HistoryQuery{Ref: ref, Subject: subject}), historyLoop(driver.HistoryQuery{Ref: ref, For: []string{"a00000", "b00000", "c00000", "d00000"}}),
-				documentsLoop(driver.DocumentQuery{EveryRef: true}), documentsLoop(driver.DocumentQuery{Ref: ref, Kind: "file"}),
-				documentsLoop(driver.DocumentQuery{EveryRef: true, Group: "group"}), documentsLoop(driver.DocumentQuery{EveryRef: true, Subject: subject}),
-				documentsLoop(driver.DocumentQuery{Ref: ref, Bare: true}), documentsLoop(driver.DocumentQuery{Ref: ref, Group: "group"}),
-				documentsLoop(driver.DocumentQuery{Ref: ref, Subject: subject}))
+			loops := []loop{w.outboxLoop(home.Tenant, "run-1"), w.outboxLoop("", "")}
+			for _, q := range []driver.HistoryQuery{{}, {Ref: ref}, {Subject: subject}, {Ref: ref, Subject: subject}, {Ref: ref, For: []string{"a00000", "b00000", "c00000", "d00000"}}} {
+				loops = append(loops, w.historyLoop(q))
+			}
+			for _, q := range []driver.DocumentQuery{{EveryRef: true}, {Ref: ref, Kind: "file"}, {EveryRef: true, Group: "group"}, {EveryRef: true, Subject: subject},
+				{Ref: ref, Bare: true}, {Ref: ref, Group: "group"}, {Ref: ref, Subject: subject}} {
+				loops = append(loops, w.documentsLoop(q))
+			}
+			w.sweepLoops(loops...)
 		}},
 	}
 }
@@ -121,7 +120,7 @@ func (w *world) sweepLoops(loops ...loop) {
 		w.quietly("leave early "+l.name, func() {
 			for n := 0; n < 3 && !l.lent; n++ {
 				at := 0
-				for range l.walk(w) {
+				for range l.all {
 					if at++; at > n {
 						break
 					}
@@ -136,10 +135,10 @@ func (w *world) sweepLoops(loops ...loop) {
 
 // sweepLoop makes moves in the body of a loop.
 func (w *world) sweepLoop(l loop, p, other *plan) {
-	before := l.held(w)
+	before := l.held()
 	seen, ever, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	last := ""
-	for name := range l.walk(w) {
+	for name := range l.all {
 		w.check(!seen[name], "each thing once", "%s again", short(name))
 		w.check(!l.sorted || last <= name, "the order of the names", "%s behind %s", short(name), short(last))
 		seen[name], last = true, name
@@ -149,7 +148,7 @@ func (w *world) sweepLoop(l loop, p, other *plan) {
 			other.moved(1, everyTopic[:6]...)
 			w.puts(at(home.Tenant, manyID("new", len(w.ref.tenant(home.Tenant).refs))), "x")
 			now := map[string]bool{}
-			for _, name := range l.held(w) {
+			for _, name := range l.held() {
 				now[name], ever[name] = true, true
 			}
 			for _, name := range before {
