@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"cmp"
 	"hash/fnv"
 	"io"
 	"math"
@@ -40,31 +41,28 @@ func some[T any](w *world, things []T) (none T) {
 	return things[w.dice.IntN(len(things))]
 }
 
+// someRecord is one of the records of a scope, or one of nothing.
+func (w *world) someRecord(s driver.Scope) *refRecord {
+	return cmp.Or(some(w, w.ref.tenant(s.Tenant).refs[s.Ref]), &refRecord{})
+}
+
 // anyQuery asks for a page of a list.
 func (w *world) anyQuery(s driver.Scope) driver.Query {
 	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
-	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	for n := w.dice.IntN(3); n > 0 && len(recs) > 0; n-- {
-		if tags := recs[w.dice.IntN(len(recs))].Entry.Tags; len(tags) > 0 {
+	for range w.dice.IntN(5) {
+		if tags := w.someRecord(s).Entry.Tags; len(tags) > 0 {
 			q.Tags = append(q.Tags, tags[w.dice.IntN(len(tags))])
 		}
 	}
-	if rec := some(w, recs); rec != nil {
-		q.Subject = some(w, rec.Entry.Subjects)
-	}
-	if rec := some(w, recs); rec != nil {
-		q.Since = rec.created
-	}
-	if rec := some(w, recs); rec != nil && w.dice.IntN(2) == 0 {
-		q.Until = rec.created
+	q.Subject = some(w, w.someRecord(s).Entry.Subjects)
+	q.Since = w.someRecord(s).created
+	if w.dice.IntN(2) == 0 {
+		q.Until = w.someRecord(s).created
 	}
 	for range w.dice.IntN(3) * w.dice.IntN(4) {
-		q.IDs = append(q.IDs, "never")
-		if rec := some(w, recs); rec != nil {
-			q.IDs = append(q.IDs, rec.id)
-		}
+		q.IDs = append(q.IDs, cmp.Or(w.someRecord(s).id, "never"))
 	}
-	if rec := some(w, recs); rec != nil {
+	if rec := w.someRecord(s); rec.id != "" {
 		q.After = driver.Cursor{CreatedAt: rec.created.Add(time.Duration(w.dice.IntN(3)-1) * time.Millisecond), ID: rec.id + some(w, []string{"!"})}
 	}
 	return q
@@ -88,17 +86,12 @@ func (w *world) auditFirst(tenant string) {
 
 // anyHistory asks for some records of a scope, or of its tenant.
 func (w *world) anyHistory(s driver.Scope) driver.HistoryQuery {
-	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
-	q := driver.HistoryQuery{Ref: s.Ref}
+	q := driver.HistoryQuery{Ref: s.Ref, Subject: some(w, w.someRecord(s).Entry.Subjects)}
 	for range w.dice.IntN(3) {
-		if rec := some(w, recs); rec != nil {
-			q.For = append(q.For, rec.id, rec.For)
-		}
+		rec := w.someRecord(s)
+		q.For = append(q.For, rec.id, rec.For)
 	}
 	q.For = slices.DeleteFunc(q.For, func(id string) bool { return id == "" })
-	if rec := some(w, recs); rec != nil {
-		q.Subject = some(w, rec.Entry.Subjects)
-	}
 	if len(q.For) == 0 && w.dice.IntN(2) == 0 {
 		q.Ref = ""
 	}

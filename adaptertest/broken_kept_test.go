@@ -122,13 +122,13 @@ var keptDefects = []defect{
 	{"lets a reader and the one who set a document share its value", "DOCUMENT/values", func(b *broken) {
 		var shared sync.Map
 		swapped(func(_ *broken, x *driver.DocumentSwap) error {
-			shared.Store(describeName(&x.Document), x.Value)
+			shared.Store(nameOf(&x.Document), x.Value)
 			return nil
 		})(b)
 		b.documents = func(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 			docs, err := collect(b.Store.Documents(ctx, q))
 			for i := range docs {
-				if value, known := shared.Load(describeName(&docs[i])); known && !q.Bare {
+				if value, known := shared.Load(nameOf(&docs[i])); known && !q.Bare {
 					docs[i].Value = value.([]byte)
 				}
 			}

@@ -167,11 +167,6 @@ func describeQuery(q driver.Query) string {
 	return " " + describe(q)
 }
 
-// describeName is the place of a document, and what it is.
-func describeName(d *driver.Document) string {
-	return describe(driver.Document{Scope: d.Scope, Class: d.Class, Kind: d.Kind, Key: d.Key})
-}
-
 // describeChanges sorts each list, which has no order.
 func describeChanges(c driver.ChangeSet) string {
 	for _, list := range []*[]string{&c.Put, &c.Retired, &c.Restored, &c.Erased} {

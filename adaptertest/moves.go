@@ -121,15 +121,10 @@ var moves = []move{
 
 // movesOf are the moves of some topics that the store offers, each as often as it weighs.
 func (w *world) movesOf(topics []topic) (all []move) {
+	tx := w.level != LevelAdapter
+	offered := map[topic]bool{basic: true, entries: tx, documents: tx, outgoing: tx, versions: w.level == LevelVersioned, tenants: tx && w.tenants != nil, handles: true}
 	for _, x := range moves {
-		offered := x.topic == basic || x.topic == handles || w.level != LevelAdapter
-		switch x.topic {
-		case versions:
-			offered = w.level == LevelVersioned
-		case tenants:
-			offered = offered && w.tenants != nil
-		}
-		if offered && slices.Contains(topics, x.topic) {
+		if offered[x.topic] && slices.Contains(topics, x.topic) {
 			all = append(all, slices.Repeat([]move{x}, x.weight)...)
 		}
 	}

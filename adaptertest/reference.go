@@ -17,8 +17,7 @@ type reference struct {
 	tenants map[string]*refTenant
 	outbox  []*events.Record // in the order of commits, those that were delivered too
 	waiting map[eventName]*events.Record
-	revised map[string]int64 // by the names of documents, those that are gone too, the latest revision
-	log     logModel         // those that are kept
+	log     logModel // those that are kept
 }
 
 type eventName struct{ tenant, run, id string }
@@ -28,6 +27,7 @@ type refTenant struct {
 	records          map[place]*refRecord
 	refs             map[string][]*refRecord // in the order of a list
 	documents        map[documentName]driver.Document
+	revised          map[documentName]int64   // the latest revision, of those that are gone too
 	origins          map[place][]documentName // of the documents that were ever made of an entry
 	changes          []refChange
 	erasedAt         map[string][]refSpan // by ref: of versions at which something was live that is erased now
@@ -77,14 +77,14 @@ func hasVersion(spans []refSpan, v int) bool {
 }
 
 func newReference() *reference {
-	return &reference{tenants: map[string]*refTenant{}, waiting: map[eventName]*events.Record{}, revised: map[string]int64{}}
+	return &reference{tenants: map[string]*refTenant{}, waiting: map[eventName]*events.Record{}}
 }
 
 // tenant returns a tenant, an empty one if it was never written.
 func (r *reference) tenant(name string) *refTenant {
 	if r.tenants[name] == nil {
 		r.tenants[name] = &refTenant{records: map[place]*refRecord{}, refs: map[string][]*refRecord{}, purged: map[place]bool{},
-			documents: map[documentName]driver.Document{}, origins: map[place][]documentName{}, erasedAt: map[string][]refSpan{}}
+			documents: map[documentName]driver.Document{}, revised: map[documentName]int64{}, origins: map[place][]documentName{}, erasedAt: map[string][]refSpan{}}
 	}
 	return r.tenants[name]
 }
@@ -475,7 +475,7 @@ func (r *reference) drop(tenant string) {
 	was := r.tenant(tenant)
 	delete(r.tenants, tenant)
 	t := r.tenant(tenant)
-	t.version, t.horizon, t.first = was.version+1, was.version+1, was.first
+	t.version, t.horizon, t.first, t.revised = was.version+1, was.version+1, was.first, was.revised
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)

@@ -30,28 +30,18 @@ func (r *reference) list(s driver.Scope, v int, q driver.Query) []driver.Entry {
 	if v < 0 {
 		v = t.version
 	}
-	var found []*driver.Entry
+	found := []driver.Entry{}
 	for _, rec := range t.refs[s.Ref] {
 		e := &rec.Entry
 		if hasVersion(rec.lives, v) && (e.ExpiresAt.IsZero() || q.At.Before(e.ExpiresAt)) && asksFor(&q, e) &&
 			(q.After.IsZero() || cmp.Or(q.After.CreatedAt.Compare(e.CreatedAt), strings.Compare(q.After.ID, e.ID)) > 0) {
-			found = append(found, e)
+			found = append(found, *e)
 		}
 	}
 	if q.Limit > 0 && len(found) > q.Limit {
 		found = found[:q.Limit]
 	}
-	return copies(found)
-}
-
-// copies are the values themselves. What a query finds is collected by pointers, since
-// most of the time of an audit is spent on the reference's answers.
-func copies[T any](found []*T) []T {
-	out := make([]T, len(found))
-	for i, v := range found {
-		out[i] = *v
-	}
-	return out
+	return found
 }
 
 // asksFor reports whether the fields of a query that narrow let an entry through.
@@ -67,27 +57,25 @@ func asksFor(q *driver.Query, e *driver.Entry) bool {
 
 // history are the records that a query asks for, by ref and id.
 func (r *reference) history(tenant string, q driver.HistoryQuery) []driver.Record {
-	heads := map[string]bool{}
-	for _, id := range q.For {
-		heads[id] = true
-	}
 	refs := r.tenant(tenant).refs
 	if q.Ref != "" {
 		refs = map[string][]*refRecord{q.Ref: refs[q.Ref]}
 	}
-	var found []*driver.Record
+	found := []driver.Record{}
 	for _, recs := range refs {
 		for _, rec := range recs {
 			if (q.Subject == "" || slices.Contains(rec.Entry.Subjects, q.Subject)) &&
-				(len(q.For) == 0 || heads[rec.For]) {
-				found = append(found, &rec.Record)
+				(len(q.For) == 0 || slices.Contains(q.For, rec.For)) {
+				found = append(found, rec.Record)
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b *driver.Record) int {
-		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
-	})
-	return copies(found)
+	slices.SortFunc(found, compareRecords)
+	return found
+}
+
+func compareRecords(a, b driver.Record) int {
+	return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
 }
 
 // find are the documents that a query asks for, in their order.
@@ -124,10 +112,12 @@ func (r *reference) due(kind string, at time.Time) []driver.Document {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b driver.Document) int {
-		return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Tenant, b.Tenant), compareNames(nameOf(&a), nameOf(&b)))
-	})
+	slices.SortFunc(out, compareDue)
 	return out
+}
+
+func compareDue(a, b driver.Document) int {
+	return cmp.Or(a.Due.Compare(b.Due), strings.Compare(a.Tenant, b.Tenant), compareNames(nameOf(&a), nameOf(&b)))
 }
 
 // scopes are those that hold anything, in their order.

@@ -60,11 +60,12 @@ func (w *world) revises(tenant string, m *driver.Mutation, revs []int64) {
 		if w.ref == nil {
 			return
 		}
-		name, has := describeName(&x.Document), w.ref.tenant(tenant).documents[nameOf(&x.Document)].Rev
+		t, name := w.ref.tenant(tenant), nameOf(&x.Document)
+		has := t.documents[name].Rev
 		w.check(revs[i] == has, fmt.Sprintf("the revision %d, which the document has now", has), "%d", revs[i])
 		if stored := x.Act == driver.Set || x.Act == driver.Retain; stored && has != 0 {
-			w.check(has > w.ref.revised[name], fmt.Sprintf("a revision above %d, which the document had", w.ref.revised[name]), "%d", has)
-			w.ref.revised[name] = has
+			w.check(has > t.revised[name], fmt.Sprintf("a revision above %d, which the document had", t.revised[name]), "%d", has)
+			t.revised[name] = has
 		}
 	}
 }
@@ -83,15 +84,6 @@ func (w *world) documents(q driver.DocumentQuery) []driver.Document {
 func exactly(d *driver.Document) driver.DocumentQuery {
 	return driver.DocumentQuery{Tenant: d.Tenant, Ref: d.Ref, Kind: d.Kind, Key: d.Key}
 }
-
-func (w *world) sameDocument(got, want *driver.Document) {
-	if diff := documentDifferences(got, want); diff != "" {
-		w.fail("the document as it was stored", diff)
-	}
-}
-
-// nameIn is the place of a document among those of its tenant, as texts call it.
-func nameIn(d *driver.Document) string { return d.Ref + "/" + d.Kind + "/" + d.Key }
 
 func (w *world) due(kind string, at time.Time, limit int) []driver.Document {
 	w.did("ask what of kind %s is due at %s, at most %d", named(kind), at, limit)

@@ -1,10 +1,8 @@
 package adaptertest
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -84,10 +82,7 @@ func (w *world) history(tenant string, q driver.HistoryQuery) []driver.Record {
 		w.must(err)
 		recs = append(recs, rec)
 	}
-	// A history has no order; the text of a failure has one.
-	slices.SortFunc(recs, func(a, b driver.Record) int {
-		return cmp.Or(strings.Compare(a.Ref, b.Ref), strings.Compare(a.Entry.ID, b.Entry.ID))
-	})
+	slices.SortFunc(recs, compareRecords) // a history has no order; the text of a failure has one
 	return recs
 }
 
