@@ -71,7 +71,7 @@ var logCases = []logCase{
 }
 
 // prove runs one case on a log of its own. The error says what was wrong.
-func (cfg LogConfig) prove(ctx context.Context, c logCase) (err error) {
+func (cfg LogConfig) prove(ctx context.Context, c logCase) error {
 	if cfg.New == nil {
 		return errors.New("LogConfig.New is not set")
 	}
@@ -80,17 +80,11 @@ func (cfg LogConfig) prove(ctx context.Context, c logCase) (err error) {
 	s := &script{ctx: ctx, alarm: time.AfterFunc(stepTimeout, cancel), now: epoch, rng: rand.New(rand.NewPCG(cfg.Seed, 21))}
 	defer s.alarm.Stop()
 	l := &logWorld{world: &world{script: s}, cfg: cfg}
-	defer func() {
-		for _, log := range l.logs {
-			if c, ok := log.(io.Closer); ok {
-				err = errors.Join(err, c.Close())
-			}
-		}
-	}()
-	failed := l.attempt(func() {
+	var failed *failure
+	l.play(func() {
 		l.useLog(cfg.New(ctx))
 		c.run(l)
-	})
+	}, &failed)
 	if failed != nil {
 		return errors.New(l.text(fmt.Sprintf("E3/%s: %s", c.name, c.proves), failed))
 	}
@@ -102,22 +96,20 @@ type logWorld struct {
 	*world
 	cfg   LogConfig
 	log   events.RunLog
-	logs  []events.RunLog // that are open
 	model logModel
 }
 
 func (l *logWorld) useLog(log events.RunLog, err error) {
 	l.must(err)
-	l.log, l.logs = log, append(l.logs, log)
+	l.log = log
+	if c, ok := log.(io.Closer); ok {
+		l.opened = append(l.opened, c)
+	}
 }
 
 func (l *logWorld) reopenLog() {
-	old := l.log
-	if c, ok := old.(io.Closer); ok {
-		l.logs = l.logs[:len(l.logs)-1]
-		l.must(c.Close())
-	}
-	l.useLog(l.cfg.Reopen(l.ctx, old))
+	l.must(l.closeAll())
+	l.useLog(l.cfg.Reopen(l.ctx, l.log))
 }
 
 func (l *logWorld) crashLog() { l.useLog(l.cfg.Crash(l.ctx, l.log)) }

@@ -46,6 +46,8 @@ type watched struct {
 	of driver.Adapter
 }
 
+func (s *watched) Close() error { return closeStore(s.of) }
+
 func (s *script) watched(store driver.Adapter) *watched {
 	return &watched{of: store, faulty: newFaulty(store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
 		s.alarm.Reset(stepTimeout)

@@ -22,7 +22,7 @@ type world struct {
 	*script
 	config  Config
 	level   Level // how far the case and its audits look
-	opened  []*watched
+	opened  []io.Closer
 	ref     *reference    // what the store must agree with; nil where order is not known
 	held    []heldVersion // the versions that the store gave
 	handles []*watched    // of the same data, between which a case turns
@@ -114,8 +114,8 @@ func (w *world) second() *watched {
 func (w *world) reopen() {
 	w.did("close the store and open it again")
 	old := w.store
-	w.opened = slices.DeleteFunc(w.opened, func(s *watched) bool { return s == old })
-	if err := closeStore(old.of); err != nil {
+	w.opened = slices.DeleteFunc(w.opened, func(s io.Closer) bool { return s == old })
+	if err := old.Close(); err != nil {
 		w.fail("the store closes", describeError(err))
 	}
 	w.use(w.open("Reopen opens the data again", func() (driver.Adapter, error) { return w.config.Reopen(w.ctx, old.of) }))
@@ -123,7 +123,8 @@ func (w *world) reopen() {
 
 // turnHandle goes on with another handle of the same data.
 func (w *world) turnHandle() {
-	if len(w.handles) == 0 || !slices.Contains(w.opened, w.handles[0]) || !slices.Contains(w.opened, w.handles[1]) {
+	open := func(s *watched) bool { return slices.Contains(w.opened, io.Closer(s)) }
+	if len(w.handles) == 0 || !open(w.handles[0]) || !open(w.handles[1]) {
 		w.handles = []*watched{w.store, w.second()}
 	}
 	slices.Reverse(w.handles)
@@ -141,7 +142,7 @@ func (w *world) crash() {
 func (w *world) closeAll() error {
 	var all error
 	for _, s := range w.opened {
-		all = errors.Join(all, closeStore(s.of))
+		all = errors.Join(all, s.Close())
 	}
 	w.opened = nil
 	return all
