@@ -288,19 +288,15 @@ func (w *world) playWork(works []work, turns []turn) (failed *failure) {
 			w.now = start
 			mine.pass = fmt.Sprint("pass-", i)
 			other.pass = mine.pass
-			both := func(first func() bool) (again bool) {
+			for again, way := true, t.way; again; way = len(waysToFail) {
 				began := w.now
-				again = first()
+				again = mine.tries(x, scope, arg, t.call, way)
 				w.now = began
 				w.silently(func() { w.must(x.do(other, scope, arg)) })
-				return again
-			}
-			if both(func() bool {
-				return mine.tries(x, scope, arg, t.call, t.way)
-			}) {
-				w.now = w.now.Add(2 * time.Minute) // leases have ended
-				w.did("the host does it again")
-				both(func() bool { w.must(x.do(mine, scope, arg)); return false })
+				if again {
+					w.now = w.now.Add(2 * time.Minute) // leases have ended
+					w.did("the host does it again")
+				}
 			}
 			if i%4 == 3 || i == len(turns)-1 {
 				w.silently(func() { w.sameLines(mine.holds(), other.holds()) })
