@@ -49,8 +49,9 @@ func (w *world) someRecord(s driver.Scope) *refRecord {
 // anyQuery asks for a page of a list.
 func (w *world) anyQuery(s driver.Scope) driver.Query {
 	q := driver.Query{At: w.now, Limit: [...]int{0, 0, 1, 2, 3, 4, 5, math.MaxInt32, math.MaxInt}[w.dice.IntN(9)]}
-	for range w.dice.IntN(5) {
-		if tags := w.someRecord(s).Entry.Tags; len(tags) > 0 {
+	recs := w.ref.tenant(s.Tenant).refs[s.Ref]
+	for n := w.dice.IntN(3); n > 0 && len(recs) > 0; n-- {
+		if tags := recs[w.dice.IntN(len(recs))].Entry.Tags; len(tags) > 0 {
 			q.Tags = append(q.Tags, tags[w.dice.IntN(len(tags))])
 		}
 	}

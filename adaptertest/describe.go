@@ -159,7 +159,6 @@ func nameOfField(f reflect.StructField) string {
 func describeEntry(e *driver.Entry) string       { return "(" + describe(*e) + ")" }
 func describeMutation(m *driver.Mutation) string { return describe(*m) }
 func describeEvent(r *events.Record) string      { return "event " + describe(*r) }
-func describeDocument(d *driver.Document) string { return describe(*d) }
 
 // describeQuery leaves the version out, which has a name of its own.
 func describeQuery(q driver.Query) string {
