@@ -47,9 +47,7 @@ func LoseAnswer(err error) Fault {
 // Cancel gives the store a context that is done.
 func Cancel() Fault {
 	return func(ctx context.Context, _ *Call, next func(context.Context) error) error {
-		ctx, cancel := context.WithCancel(ctx)
-		cancel()
-		return next(ctx)
+		return next(cancelled(ctx))
 	}
 }
 

@@ -3,7 +3,7 @@ package adaptertest
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -34,43 +34,35 @@ func midwayCases() (cases []testCase) {
 }
 
 // cancelled is a context that is done.
-func cancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+func cancelled(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	return ctx, cancel
+	return ctx
 }
 
-// fading is a context that is done from the n-th time on that it is asked.
+// fading is a context that is done once it was asked a number of times whether it is.
 type fading struct {
 	context.Context
-	mu   sync.Mutex
-	left int
-	done chan struct{}
+	cancel func()
+	left   atomic.Int64
 }
 
 func fadingAfter(ctx context.Context, looks int) *fading {
-	return &fading{Context: ctx, left: looks, done: make(chan struct{})}
+	f := new(fading)
+	f.Context, f.cancel = context.WithCancel(ctx)
+	f.left.Store(int64(looks))
+	return f
 }
 
-// ended counts a look.
-func (f *fading) ended(look int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	over := f.left < 0
-	if f.left -= look; f.left < 0 && !over {
-		close(f.done)
+func (f *fading) look() context.Context {
+	if f.left.Add(-1) < 0 {
+		f.cancel()
 	}
-	return f.left < 0
+	return f.Context
 }
 
-func (f *fading) Done() <-chan struct{} { f.ended(1); return f.done }
-
-func (f *fading) Err() error {
-	if f.ended(1) {
-		return context.Canceled
-	}
-	return f.Context.Err()
-}
+func (f *fading) Done() <-chan struct{} { return f.look().Done() }
+func (f *fading) Err() error            { return f.look().Err() }
 
 // everyKind is a mutation of parts of every kind.
 func everyKind(w *world, i int) driver.Mutation {
@@ -106,7 +98,7 @@ func (w *world) midway(make func(w *world, i int) driver.Mutation) {
 			_, failed := w.ref.apply(home.Tenant, &m, revs, w.level == LevelAdapter)
 			w.must(failed)
 		}
-		if err == nil && !ctx.ended(0) {
+		if err == nil && ctx.left.Load() >= 0 {
 			return
 		}
 	}

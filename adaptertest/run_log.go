@@ -186,11 +186,9 @@ func (l *logWorld) emitAtRandom(settle func()) {
 			err := l.log.Emit(l.ctx, slices.Insert(batch, 1+l.rng.IntN(len(batch)), bad)...)
 			l.check(err != nil, "an error, since a record is invalid or has another payload", "success with %s", describeEvent(&bad))
 		case 1:
-			done, cancel := cancelled(l.ctx)
-			if err := l.log.Emit(done, batch...); err == nil {
+			if err := l.log.Emit(cancelled(l.ctx), batch...); err == nil {
 				l.model.emit(batch)
 			}
-			cancel()
 		case 2:
 			l.emit(batch...)
 			fallthrough

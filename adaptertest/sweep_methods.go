@@ -153,13 +153,11 @@ func sweepCancelled(w *world, all []method) {
 	if w.versions != nil {
 		unknown.version = w.version(unknown.scope.Tenant)
 	}
-	done, cancel := cancelled(w.ctx)
-	defer cancel()
 	late, cancel := context.WithDeadline(w.ctx, time.Now().Add(-time.Hour))
 	defer cancel()
 	caused, because := context.WithCancelCause(w.ctx)
 	because(errors.New("a cause, which is not the context's error"))
-	contexts := []context.Context{done, late, caused}
+	contexts := []context.Context{cancelled(w.ctx), late, caused}
 	for _, m := range all {
 		if m.name == "Apply" {
 			w.cancelledMutations(contexts)
@@ -209,7 +207,7 @@ func (w *world) sweepFading(m method, x words) {
 		ctx := fadingAfter(w.ctx, looks)
 		w.did("call %s with a context that ends when it is looked at for the %d. time", m.name, looks+1)
 		wholeOrCancelled(ctx)
-		if !ctx.ended(0) {
+		if ctx.left.Load() >= 0 {
 			break
 		}
 	}
@@ -255,11 +253,9 @@ func sweepErrors(w *world, all []method) {
 			said[3].version = w.version(put.Tenant)
 		}
 	}
-	done, cancel := cancelled(w.ctx)
-	defer cancel()
 	for _, m := range all {
 		for _, x := range said {
-			for _, ctx := range []context.Context{done, fadingAfter(w.ctx, 1), fadingAfter(w.ctx, 3), w.ctx} {
+			for _, ctx := range []context.Context{cancelled(w.ctx), fadingAfter(w.ctx, 1), fadingAfter(w.ctx, 3), w.ctx} {
 				w.did("call %s with words that no error may hold", m.name)
 				x.ctx = ctx
 				w.silentError(m.call(w, x).err)
