@@ -136,6 +136,10 @@ func (r *reference) scopes() []driver.Scope {
 	return slices.SortedFunc(maps.Keys(held), compareScopes)
 }
 
+func compareScopes(a, b driver.Scope) int {
+	return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Ref, b.Ref))
+}
+
 func (r *reference) intact(s driver.Scope, v int) bool {
 	return !hasVersion(r.tenant(s.Tenant).erasedAt[s.Ref], v)
 }
