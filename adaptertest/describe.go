@@ -156,16 +156,6 @@ func nameOfField(f reflect.StructField) string {
 	return strings.ToLower(f.Name[:1]) + f.Name[1:]
 }
 
-func describeEntry(e *driver.Entry) string       { return "(" + describe(*e) + ")" }
-func describeMutation(m *driver.Mutation) string { return describe(*m) }
-func describeEvent(r *events.Record) string      { return "event " + describe(*r) }
-
-// describeQuery leaves the version out, which has a name of its own.
-func describeQuery(q driver.Query) string {
-	q.Version = ""
-	return " " + describe(q)
-}
-
 // describeChanges sorts each list, which has no order.
 func describeChanges(c driver.ChangeSet) string {
 	for _, list := range []*[]string{&c.Put, &c.Retired, &c.Restored, &c.Erased} {

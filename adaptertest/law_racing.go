@@ -111,7 +111,7 @@ func (w *world) race(r *race, stores ...driver.Adapter) {
 		ref := w.ref
 		var applied [racers]driver.Applied
 		var errs [racers]error
-		w.quietly(fmt.Sprintf("eight callers at once, each with its own: %s", describeMutation(&made[racers-1])), func() {
+		w.quietly(fmt.Sprintf("eight callers at once, each with its own: %s", describe(made[racers-1])), func() {
 			w.parallel(racers, func(i int) { applied[i], errs[i] = w.makeOn(w.ctx, stores[i%2], made[i]) })
 		})
 		w.ref = ref

@@ -178,13 +178,13 @@ func (l *logWorld) emitAtRandom(settle func()) {
 	l.emit()
 	for i := range 180 {
 		batch := l.batch()
-		l.did("emit a batch, the first event being %s", describeEvent(&batch[0]))
+		l.did("emit a batch, the first event being %s", describe(batch[0]))
 		switch l.rng.IntN(4) {
 		case 0:
 			bad := batch[0]
 			pick(l, spoiled...)(&bad)
 			err := l.log.Emit(l.ctx, slices.Insert(batch, 1+l.rng.IntN(len(batch)), bad)...)
-			l.check(err != nil, "an error, since a record is invalid or has another payload", "success with %s", describeEvent(&bad))
+			l.check(err != nil, "an error, since a record is invalid or has another payload", "success with %s", describe(bad))
 		case 1:
 			if err := l.log.Emit(cancelled(l.ctx), batch...); err == nil {
 				l.model.emit(batch)

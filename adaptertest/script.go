@@ -57,11 +57,9 @@ func inWords(value any) any {
 	switch x := value.(type) {
 	case named:
 		return short(x)
-	case driver.Query:
-		return describeQuery(x)
 	case driver.Entry:
-		return describeEntry(&x)
-	case driver.Scope, driver.Mutation, driver.DocumentQuery, []string, time.Time:
+		return "(" + describe(x) + ")"
+	case driver.Scope, driver.Query, driver.Mutation, driver.DocumentQuery, []string, time.Time:
 		return describe(x)
 	}
 	return value

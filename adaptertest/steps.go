@@ -77,10 +77,11 @@ func (w *world) notFound(err error) {
 }
 
 func (w *world) tryList(s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	if q.Version == "" {
-		w.did("list %s%s", s, q)
+	asked := q
+	if asked.Version = ""; q.Version == "" {
+		w.did("list %s %s", s, asked)
 	} else {
-		w.did("list %s as of %s%s", s, w.name(q.Version), q)
+		w.did("list %s as of %s %s", s, w.name(q.Version), asked)
 	}
 	return w.store.List(w.ctx, s, q)
 }
