@@ -78,7 +78,8 @@ func (w *world) notFound(err error) {
 
 func (w *world) tryList(s driver.Scope, q driver.Query) ([]driver.Entry, error) {
 	asked := q
-	if asked.Version = ""; q.Version == "" {
+	asked.Version = "" // it has a name of its own
+	if q.Version == "" {
 		w.did("list %s %s", s, asked)
 	} else {
 		w.did("list %s as of %s %s", s, w.name(q.Version), asked)
