@@ -31,6 +31,9 @@ var races = []race{
 	}, func(w *world, round, i int) driver.Mutation {
 		return retired(retire(home, fmt.Sprint("e", round), driver.Deleted, ""))
 	}},
+	{"RECORD", "writers", "no write is lost when many write at once", nil, 8, nil, nil, func(w *world, round, i int) driver.Mutation {
+		return driver.Mutation{Put: w.racer(home, fmt.Sprint("e", round, "-", i), i)}
+	}},
 	{"RACING", "first", "what writers put at once as the first of a tenant and ref is all there", nil, 8, nil, nil, func(w *world, round, i int) driver.Mutation {
 		return driver.Mutation{Put: w.racer(at(fmt.Sprint("tenant ", round), "ref"), fmt.Sprint("e", i), i)}
 	}},
