@@ -15,16 +15,14 @@ import (
 // entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
 
 // Get returns the entry if it is live at the instant at.
-func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) {
+func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+	return view(ctx, st, func(t *tx) driver.Entry {
 		r := t.find(driver.Located{Scope: s, ID: id})
-		if r == nil || r.State != driver.Live || r.Erased || !r.Entry.LiveAt(at) {
+		if r.Entry.ID == "" || r.State != driver.Live || r.Erased || !r.Entry.LiveAt(at) {
 			t.note(driver.ErrNotFound)
-			return
 		}
-		e = r.Entry
+		return r.Entry
 	})
-	return e, err
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
@@ -54,8 +52,8 @@ func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) 
 
 // List returns the entries that q asks for, live or at its version: from the newest
 // downwards, and the limit after all filters.
-func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) {
+func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	return view(ctx, st, func(t *tx) (entries []driver.Entry) {
 		version, scope := t.number(s.Tenant, q.Version), key("age", s.Tenant, s.Ref)
 		behind := above(scope)
 		if !q.After.IsZero() {
@@ -71,6 +69,6 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entr
 				break
 			}
 		}
+		return entries
 	})
-	return entries, err
 }

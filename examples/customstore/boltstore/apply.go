@@ -55,15 +55,15 @@ func (t *tx) needs(tenant string, m *driver.Mutation) driver.Stored {
 }
 
 // Lookup returns the records of those ids that the scope holds, in the order of the ids.
-func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
-	err = st.view(ctx, func(t *tx) {
+func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	return view(ctx, st, func(t *tx) (recs []driver.Record) {
 		for _, id := range ids {
-			if r := t.find(driver.Located{Scope: s, ID: id}); r != nil {
+			if r := t.find(driver.Located{Scope: s, ID: id}); r.Entry.ID != "" {
 				recs = append(recs, r.Record)
 			}
 		}
+		return recs
 	})
-	return recs, err
 }
 
 // History yields the records that q asks for. It looks at all of the tenant: a store for many

@@ -9,13 +9,13 @@ import (
 // Page 1. Everything is in one bucket of the file, under keys that are lists of strings. The first
 // says what is there:
 //
-//	meta     "incarnation"                    a random name of the file
+//	meta                                      a random name of the file
 //	tenant   tenant                           an account
-//	version  tenant | version                 its mark, and the journal of what it did
+//	version  tenant | version, mark           the journal of the mutation that ended it
 //	record   tenant, ref, id                  a record
 //	document tenant, ref, kind, key           a document
 //	event    tenant, run, id                  an event that waits for delivery
-//	gap      tenant | to, from | ref          something erased was live at these versions
+//	gap      tenant | version | ref, id       an erased record whose last life ended there
 //
 // and what can be made from these, to find something by it:
 //

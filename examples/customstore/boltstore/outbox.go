@@ -3,7 +3,6 @@ package boltstore
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"slices"
 	"strings"
@@ -46,18 +45,15 @@ func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq
 		var found []events.RunEvent
 		for _, k := range t.waiting(tenant, runID) {
 			var e events.RunEvent
-			if err := json.Unmarshal(t.Get(k), &e); err != nil {
-				t.note(driver.ErrInternal.With("an event cannot be read", err))
-				e = events.RunEvent{} // it comes before all others
-			}
+			t.load(k, &e) // one that cannot be read stays empty, and comes before all others
 			names := strings.Split(string(k), "\x00")
 			e.Tenant, e.RunID = names[1], names[2]
 			found = append(found, e)
 		}
 		slices.SortFunc(found, func(a, b events.RunEvent) int { return cmp.Compare(a.Sequence, b.Sequence) })
-		stuck := map[string]bool{}
+		stuck := map[[2]string]bool{}
 		for _, e := range found {
-			run := string(key(e.Tenant, e.RunID))
+			run := [2]string{e.Tenant, e.RunID}
 			if stuck[run] = stuck[run] || e.Payload == nil; !stuck[run] {
 				recs = append(recs, e.Record)
 			}
@@ -67,9 +63,8 @@ func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq
 }
 
 // Waiting counts the events that wait, up to limit.
-func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
-	err = st.view(ctx, func(t *tx) { n = max(0, min(limit, len(t.waiting(tenant, "")))) })
-	return n, err
+func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (int, error) {
+	return view(ctx, st, func(t *tx) int { return max(0, min(limit, len(t.waiting(tenant, "")))) })
 }
 
 // Delivered removes events that wait.

@@ -20,13 +20,12 @@ import (
 // that it meets, so that the pages to come read as what they do. Every call begins with a look
 // at its context (the kit: FAULT). And no transaction is open while the caller's code runs.
 
-var bucket = []byte("memory")
+var bucket, meta = []byte("memory"), key("meta")
 
 // Store keeps memory in one file. Create one with [Open].
 type Store struct {
-	path        string
-	db          *bolt.DB
-	incarnation string
+	path string
+	db   *bolt.DB
 }
 
 // Open opens the store in a file, which it makes if there is none. One process at a time
@@ -36,17 +35,17 @@ func Open(path string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	st := &Store{path: path, db: db}
-	err = st.update(context.Background(), func(t *tx) {
-		if name := key("meta", "incarnation"); !t.load(name, &st.incarnation) {
-			st.incarnation = rand.Text()
-			t.save(name, st.incarnation)
+	err = db.Update(func(b *bolt.Tx) error {
+		t, err := b.CreateBucketIfNotExists(bucket)
+		if err == nil && t.Get(meta) == nil {
+			err = t.Put(meta, []byte(rand.Text()))
 		}
+		return err
 	})
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return st, nil
+	return &Store{path, db}, nil
 }
 
 // Close closes the file.
@@ -61,32 +60,27 @@ func (st *Store) ReadOnly() bool { return false }
 // tx is a transaction. It keeps the first error that it met, with which it ends.
 type tx struct {
 	*bolt.Bucket
-	st  *Store
 	err error
 }
 
-// view reads one state of the file.
-func (st *Store) view(ctx context.Context, f func(t *tx)) error {
-	return st.within(ctx, st.db.View, f)
+// view returns what f finds in one state of the file.
+func view[T any](ctx context.Context, st *Store, f func(t *tx) T) (found T, err error) {
+	err = within(ctx, st.db.View, func(t *tx) { found = f(t) })
+	return found, err
 }
 
 // update writes. If f fails nothing is written. bbolt runs one update at a time.
 func (st *Store) update(ctx context.Context, f func(t *tx)) error {
-	return st.within(ctx, st.db.Update, f)
+	return within(ctx, st.db.Update, f)
 }
 
-func (st *Store) within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t *tx)) error {
+func within(ctx context.Context, run func(func(*bolt.Tx) error) error, f func(t *tx)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	err := run(func(b *bolt.Tx) error {
-		t := &tx{Bucket: b.Bucket(bucket), st: st}
-		if t.Bucket == nil { // a new file, which Open updates first
-			t.Bucket, t.err = b.CreateBucket(bucket)
-		}
-		if t.err == nil {
-			f(t)
-		}
+		t := &tx{Bucket: b.Bucket(bucket)}
+		f(t)
 		return t.err
 	})
 	var ours interface{ Code() driver.Code }
@@ -140,8 +134,7 @@ func (t *tx) under(prefix []byte) iter.Seq[[]byte] { return t.ascend(prefix, abo
 // all of it in memory; a store of many entries would read page by page.
 func all[T any](ctx context.Context, st *Store, read func(t *tx) []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var found []T
-		err := st.view(ctx, func(t *tx) { found = read(t) })
+		found, err := view(ctx, st, read)
 		for _, x := range found {
 			if !yield(x, nil) {
 				return
