@@ -9,7 +9,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 4. What is easily got wrong, and the law by which the kit tells: a delete that removes
+// Page 3. What is easily got wrong, and the law by which the kit tells: a delete that removes
 // the entry, so that its id is free again (IDEMPOTENCE); a clock of the store's own in place of
 // the instant of the call (TTL); a limit that cuts before a filter, or a page that ends among
 // entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
@@ -59,14 +59,12 @@ func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]dr
 		if !q.After.IsZero() {
 			behind = append(with(scope, millis(q.After.CreatedAt)), q.After.ID...)
 		}
+		wanted := func() bool { return t.err == nil && (q.Limit <= 0 || len(entries) < q.Limit) }
 		c := t.Cursor()
 		c.Seek(behind) // which is never the end: "meta" stands behind "age"
-		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && t.err == nil; k, found = c.Prev() {
+		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && wanted(); k, found = c.Prev() {
 			if r := t.record(found); r.Lives.include(version) && q.Matches(&r.Entry) {
 				entries = append(entries, r.Entry)
-			}
-			if q.Limit > 0 && len(entries) == q.Limit {
-				break
 			}
 		}
 		return entries

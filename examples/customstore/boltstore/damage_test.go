@@ -94,7 +94,7 @@ func TestE3_AnEventThatCannotBeReadHoldsUpItsOwnRun(t *testing.T) {
 func TestM7_AVersionOfALostHistoryIsRefused(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	st := at(t, filepath.Join(dir, "memory"))
-	backup, err := os.ReadFile(st.path)
+	backup, err := os.ReadFile(filepath.Join(dir, "memory"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "backup"), backup, 0o600)
 	}

@@ -9,10 +9,11 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 5. A document is swapped iff its revision is the one that the caller has seen, of which
-// the plan judges on page 7. Two things are the store's: no revision is ever used again, even
+// Page 4. A document is swapped iff its revision is the one that the caller has seen, of which
+// the plan judges on page 5. Two things are the store's: no revision is ever used again, even
 // of a document that was removed, so they come from a sequence of the file; and what was made
-// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET).
+// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET). What is due is found over
+// all tenants, for commitments (DUE).
 
 func documentKey(d *driver.Document) []byte { return key("document", d.Tenant, d.Ref, d.Kind, d.Key) }
 

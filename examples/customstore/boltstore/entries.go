@@ -7,7 +7,7 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 3. An entry never changes, but much becomes of it: it is retired, restored, erased. Each
+// Page 2. An entry never changes, but much becomes of it: it is retired, restored, erased. Each
 // mutation makes a version of its tenant, a number with a random mark. To read at one is to compare
 // the number with the lives of each entry (VIEW).
 
@@ -25,14 +25,11 @@ type record struct {
 // live one retires it too.
 type lives []uint64
 
-// include reports whether the entry was live at a version, that is, whether an odd number of these
-// is not above it.
-func (ls lives) include(version uint64) bool { return ls.until(version)%2 == 1 }
-
-// until is how many of them are not above a version.
-func (ls lives) until(version uint64) int {
+// include reports whether the entry was live at a version: whether the number of those that are not
+// above it is odd.
+func (ls lives) include(version uint64) bool {
 	n, _ := slices.BinarySearch(ls, version+1)
-	return n
+	return n%2 == 1
 }
 
 func recordKey(l driver.Located) []byte { return key("record", l.Tenant, l.Ref, l.ID) }
@@ -79,16 +76,14 @@ func (t *tx) account(tenant string) account {
 	return a
 }
 
-func versionKey(tenant string, n uint64, mark driver.Mark) []byte {
-	return append(with(key("version", tenant), n), mark[:]...)
-}
+func (a account) version() driver.Version { return a.Mark.Version(a.Version) }
 
 // change makes a version of a tenant by a plan, and does to entries what that says. An erased one
 // leaves its id, its successor, and a gap, by which a read of the scope as it was learns that
 // something is missing.
 func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 	a := t.account(tenant)
-	t.put(versionKey(tenant, a.Version, a.Mark), plan.Journal())
+	t.put(append(with(key("version", tenant), a.Version), a.Mark[:]...), plan.Journal())
 	a.Version++
 	rand.Read(a.Mark[:])
 	a.Used.Entries, a.Used.Bytes = a.Used.Entries+plan.Grows.Entries, a.Used.Bytes+plan.Grows.Bytes
@@ -118,7 +113,7 @@ func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 		t.keep(r)
 		t.save(append(with(key("gap", l.Tenant), slices.Max(r.Lives)), key(l.Ref, l.ID)...), r)
 	}
-	return a.Mark.Version(a.Version)
+	return a.version()
 }
 
 // number returns the number of a version that can be read, and the last one for none. The mark
@@ -126,11 +121,11 @@ func (t *tx) change(tenant string, plan *driver.Plan) driver.Version {
 // say, the same numbers are given to other versions.
 func (t *tx) number(tenant string, v driver.Version) uint64 {
 	a := t.account(tenant)
-	if v == "" || v == a.Mark.Version(a.Version) {
+	if v == "" || v == a.version() {
 		return a.Version
 	}
 	n, mark, _ := v.Parse() // what cannot be parsed is no version either
-	if t.Get(versionKey(tenant, n, mark)) == nil {
+	if t.Get(append(with(key("version", tenant), n), mark[:]...)) == nil {
 		t.note(driver.ErrSnapshotUnavailable)
 	}
 	return n

@@ -11,17 +11,16 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 8. An erased entry leaves gaps, so that what is missing is known even
-// when its record is gone. A purge moves the horizon, behind which nothing
-// can be read, and what only such reads would have shown is removed, unless it was merged into
-// another entry, whose erasure restores it.
+// Page 6. An erased entry leaves a gap, so that what is missing is known even when its record is gone.
+// A purge moves the horizon, behind which nothing can be read, and what only such reads would have
+// shown is removed, unless it was merged into another entry, whose erasure restores it. Beside reads
+// at a version the store tells what has changed between two, for what follows memory (CHANGES). And it
+// says whose memory it holds, and lets go of it: a name may be used anew after that, and an old
+// version must not show the new memory (TENANT).
 
 // Version returns the version that the tenant's memory has now.
 func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
-	return view(ctx, st, func(t *tx) driver.Version {
-		a := t.account(tenant)
-		return a.Mark.Version(a.Version)
-	})
+	return view(ctx, st, func(t *tx) driver.Version { return t.account(tenant).version() })
 }
 
 // Intact reports whether nothing of the scope that was live at v has been erased since.
@@ -47,9 +46,9 @@ func (st *Store) Purge(ctx context.Context, tenant string, v driver.Version, at 
 			r := t.record(k).Record
 			stored.Entries[r.Located()] = r
 		}
+		later := func(version uint64) bool { return version > horizon }
 		retired := func(r *driver.Record) bool {
-			lives := t.find(r.Located()).Lives
-			return r.State != driver.Live && lives.until(horizon) == len(lives)
+			return r.State != driver.Live && !slices.ContainsFunc(t.find(r.Located()).Lives, later)
 		}
 		a := t.account(tenant)
 		for _, l := range stored.Purgeable(retired, at) {
