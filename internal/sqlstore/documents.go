@@ -15,8 +15,9 @@ import (
 // Documents are the statements of a dialect that read documents, of rows d.
 type Documents struct {
 	// Page reads the columns of a document, see scanDocument, from a table under a condition, in
-	// the order of ref, kind and key: at most PageSize, and not many more bytes than PageBytes.
-	Page func(table, where string, bare bool) string
+	// the order of ref, kind and key: at most PageSize, and not many more bytes than PageBytes. If
+	// the condition names one document, one is true.
+	Page func(table, where string, bare, one bool) string
 	// Of is the table of all, OfLabel that of those with the label in the parameter 2. The
 	// conditions beside them name the tenant in the parameter 1.
 	Of, OfTenant, OfLabel, OfTenantAndLabel string
@@ -108,7 +109,7 @@ func (d *Dialect) DocumentsBehind(q *driver.DocumentQuery, last *driver.Document
 	if len(open) > 0 {
 		where += ` AND (` + strings.Join(open, `, `) + `)` + behind + `(` + strings.Join(bound, `, `) + `)`
 	}
-	return d.Documents.Page(table, where, q.Bare), args, len(open) > 0 || behind == ` >= `
+	return d.Documents.Page(table, where, q.Bare, len(open) == 0), args, len(open) > 0 || behind == ` >= `
 }
 
 // scanDocument reads the revision, tenant, ref, kind, key, class, group, due, of, whole, subjects and
