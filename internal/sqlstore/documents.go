@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,35 +32,28 @@ type Documents struct {
 	Value func(stored []byte) (value []byte, ok bool)
 }
 
-// PageBytes is how many bytes of documents or events are read at a time, so that large ones are not
-// all held at once.
-const PageBytes = 4 << 20
-
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds and keys,
 // a page at a time. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
 		last, left := q.After, q.Limit
+		if left <= 0 {
+			left = math.MaxInt
+		}
 		pages.Of(func(*driver.Document) (page []driver.Document, more bool, err error) {
 			text, args, some := st.d.DocumentsBehind(&q, last)
-			if !some {
+			if !some || left == 0 {
 				return nil, false, nil
 			}
-			read, size := 0, 0
-			err = st.d.Read(ctx, q.Tenant, func() []Query {
-				page, read, size = nil, 0, 0
-				return []Query{{text, args, func(row Row) (bool, error) {
-					d, err := st.d.scanDocument(row)
-					if err == nil && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
-						page = append(page, d)
-					}
-					last, read, size = &d, read+1, size+len(d.Value)
-					more = q.Limit <= 0 || len(page) < left
-					return more && size < PageBytes && read < PageSize, err
-				}}}
-			})
+			size := func(d *driver.Document) int { return len(d.Value) }
+			page, more, err = readPage(ctx, st.d, q.Tenant, Query{Text: text, Args: args}, min(left, PageSize), st.d.scanDocument, size)
+			if more {
+				end := page[len(page)-1]
+				last = &end
+			}
+			page = slices.DeleteFunc(page, func(d driver.Document) bool { return q.Subject != "" && !slices.Contains(d.Subjects, q.Subject) })
 			left -= len(page)
-			return page, more && (size >= PageBytes || read == PageSize), err
+			return page, more, err
 		})(yield)
 	}
 }
@@ -141,17 +135,8 @@ func (d *Dialect) scanDocument(row Row) (x driver.Document, err error) {
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a range of an
 // index of what is due at all.
-func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
-	err = st.d.Read(ctx, "", func() []Query {
-		due = nil
-		return []Query{{st.d.Documents.Due, []any{st.d.Name(kind), at.UnixMilli(), max(0, limit)}, func(row Row) (bool, error) {
-			d, err := st.d.scanDocument(row)
-			due = append(due, d)
-			return true, err
-		}}}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return due, nil
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	q := Query{Text: st.d.Documents.Due, Args: []any{st.d.Name(kind), at.UnixMilli(), max(0, limit)}}
+	due, _, err := readPage(ctx, st.d, "", q, -1, st.d.scanDocument, nil)
+	return due, err
 }
