@@ -171,25 +171,27 @@ func (w *writes) erase(b *pgx.Batch) {
 	}
 	erase := `UPDATE agentmemory.entries SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL WHERE` + entries
 	remove := `DELETE FROM agentmemory.former WHERE` + former
-	const span = `tenant, ref, died, born`
 	if w.db.distributed { // which writes one table at a time
-		b.Queue(addSpans(`SELECT `+span+` FROM agentmemory.entries WHERE`+entries, `SELECT `+span+` FROM agentmemory.former WHERE`+former), args...)
+		b.Queue(addSpans(`agentmemory.entries WHERE`+entries, `agentmemory.former WHERE`+former), args...)
 		b.Queue(erase, args...)
 		b.Queue(remove, args...)
 	} else {
-		b.Queue(`WITH gone AS (`+erase+` RETURNING `+span+`), ended AS (`+remove+` RETURNING `+span+`)`+addSpans(`TABLE gone`, `TABLE ended`), args...)
+		const span = ` RETURNING tenant, ref, died, born`
+		b.Queue(`WITH gone AS (`+erase+span+`), ended AS (`+remove+span+`)`+addSpans(`gone`, `ended`), args...)
 	}
 	w.db.removeAbout(b, w.tenant, w.plan.Erase, "subjects")
 	removeWhole(b, w.tenant, w.plan.Erase, w.m.Documents)
 }
 
-// addSpans is a statement that notes when erased entries were there: a live one up to this version. Of
-// spans that end together the longest says all.
+// addSpans is a statement that notes when erased entries were there, of which it reads from entries and
+// former: a live one up to this version. Of spans that end together the longest says all.
 func addSpans(entries, former string) string {
 	return `
 	INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
 	SELECT x.tenant, x.ref, x.died, min(x.born) FROM (
-		SELECT tenant, ref, LEAST(died, ` + current + `) AS died, born FROM (` + entries + `) e UNION ALL ` + former + `
+		SELECT tenant, ref, LEAST(died, ` + current + `) AS died, born FROM ` + entries + `
+		UNION ALL
+		SELECT tenant, ref, died, born FROM ` + former + `
 	) x WHERE x.born < x.died GROUP BY x.tenant, x.ref, x.died
 	ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`
 }
