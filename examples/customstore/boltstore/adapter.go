@@ -18,10 +18,11 @@ import (
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
 	return view(ctx, st, func(t *tx) driver.Entry {
 		r := t.find(driver.Located{Scope: s, ID: id})
-		if r.Entry.ID == "" || r.State != driver.Live || r.Erased || !r.Entry.LiveAt(at) {
-			t.note(driver.ErrNotFound)
+		if r.Entry.ID != "" && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at) {
+			return r.Entry
 		}
-		return r.Entry
+		t.note(driver.ErrNotFound)
+		return driver.Entry{}
 	})
 }
 
