@@ -103,7 +103,8 @@ func (d *Dialect) DocumentsBehind(q *driver.DocumentQuery, last *driver.Document
 	if len(open) > 0 {
 		where += ` AND (` + strings.Join(open, `, `) + `)` + behind + `(` + strings.Join(bound, `, `) + `)`
 	}
-	return d.Documents.Page(table, where, q.Bare, len(open) == 0), args, len(open) > 0 || behind == ` >= `
+	one := !q.EveryRef && q.Kind != "" && q.Key != ""
+	return d.Documents.Page(table, where, q.Bare, one), args, len(open) > 0 || behind == ` >= `
 }
 
 // scanDocument reads the revision, tenant, ref, kind, key, class, group, due, of, whole, subjects and
