@@ -155,8 +155,7 @@ func (w *writes) restore(b *pgx.Batch) {
 		WHERE`+w.db.these("entries"), args...)
 }
 
-// erase goes by the places at which the entries were found, if the mutation has moved none of them. They
-// come from a sub-select: beside a policy, a cast in the condition would lead no plan.
+// erase goes by the places at which the entries were found, if the mutation has moved none of them.
 func (w *writes) erase(b *pgx.Batch) {
 	if len(w.plan.Erase) == 0 {
 		return
@@ -168,7 +167,7 @@ func (w *writes) erase(b *pgx.Batch) {
 		for _, l := range w.plan.Erase {
 			at = append(at, w.places[l])
 		}
-		entries, args = w.db.ofTenant()+` AND ctid = ANY (ARRAY(SELECT unnest($4::text[])::tid))`, append(args, at)
+		entries, args = w.db.ofTenant()+` AND ctid = ANY ($4::text[]::tid[])`, append(args, at)
 	}
 	erase := `UPDATE agentmemory.entries SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL WHERE` + entries
 	remove := `DELETE FROM agentmemory.former WHERE` + former
