@@ -21,7 +21,6 @@ type writes struct {
 	isPut   bool        // it makes no version if the entry is there
 	mark    driver.Mark // of the version that it makes, if it makes one
 	plan    driver.Plan
-	places  map[driver.Located]string // of the rows of entries, as they were loaded
 	refused error
 	done    driver.Applied
 }

@@ -24,7 +24,6 @@ type group struct {
 	calls     []*writes
 	stored    driver.Stored // Documents are those of the call that is judged
 	documents map[documentName]*driver.Document
-	places    map[driver.Located]string
 }
 
 // documentName names a document of a tenant.
@@ -155,7 +154,6 @@ func (g *group) write(b *pgx.Batch) {
 	}
 	lockRuns(b, kept)
 	for _, w := range planned {
-		w.places = g.places
 		w.queueAll(b)
 	}
 }
@@ -164,7 +162,7 @@ func (g *group) write(b *pgx.Batch) {
 // documents, and what reads all that they name. Large values are written before.
 func (g *group) load(b *pgx.Batch) {
 	g.stored = driver.Stored{Entries: map[driver.Located]driver.Record{}, MergedInto: map[driver.Located][]string{}}
-	g.documents, g.places = map[documentName]*driver.Document{}, map[driver.Located]string{}
+	g.documents = map[documentName]*driver.Document{}
 	for _, w := range g.calls {
 		needs := w.m.Needs()
 		maps.Copy(g.stored.Entries, needs.Entries)
@@ -191,13 +189,12 @@ func (g *group) loadEntries(b *pgx.Batch) {
 	refs, ids := namesOf(slices.Collect(maps.Keys(g.stored.Entries)))
 	clear(g.stored.Entries)
 	const load = `
-		SELECT e.place::text, ` + recordColumns + `
+		SELECT ` + recordColumns + `
 		FROM ` + located + `, LATERAL (
-			SELECT *, ctid AS place FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
-		var place string
-		r, err := scanRecord(row, g.tenant(), &place)
-		g.stored.Entries[r.Located()], g.places[r.Located()] = r, place
+		r, err := scanRecord(row, g.tenant())
+		g.stored.Entries[r.Located()] = r
 		return err
 	}))
 }

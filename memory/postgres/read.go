@@ -131,10 +131,9 @@ const (
 		WHERE s.tenant = $1 AND s.subject = $2 AND (s.ref, s.id) > ($3, $4) ORDER BY s.ref, s.id LIMIT 256`
 )
 
-// scanRecord reads a row of further columns and the recordColumns.
-func scanRecord(row sqlstore.Row, tenant string, further ...any) (r driver.Record, err error) {
+func scanRecord(row sqlstore.Row, tenant string) (r driver.Record, err error) {
 	var state int16
-	err = scanEntry(row, &r.Entry, append(further, (*name)(&r.Ref), &state, (*name)(&r.For), &r.Erased)...)
+	err = scanEntry(row, &r.Entry, (*name)(&r.Ref), &state, (*name)(&r.For), &r.Erased)
 	r.Tenant, r.State = tenant, driver.State(state)
 	if r.Erased {
 		r.Entry = driver.Entry{ID: r.Entry.ID}

@@ -155,20 +155,12 @@ func (w *writes) restore(b *pgx.Batch) {
 		WHERE`+w.db.these("entries"), args...)
 }
 
-// erase goes by the places at which the entries were found, if the mutation has moved none of them.
 func (w *writes) erase(b *pgx.Batch) {
 	if len(w.plan.Erase) == 0 {
 		return
 	}
 	args := theseArgs(w.tenant, w.plan.Erase)
 	entries, former := w.db.these("entries")+` AND NOT erased`, w.db.these("former")
-	if !w.db.distributed && len(w.plan.Insert)+len(w.plan.Retire)+len(w.plan.Restore) == 0 {
-		var at []string
-		for _, l := range w.plan.Erase {
-			at = append(at, w.places[l])
-		}
-		entries, args = w.db.ofTenant()+` AND ctid = ANY ($4::text[]::tid[])`, append(args, at)
-	}
 	erase := `UPDATE agentmemory.entries SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL WHERE` + entries
 	remove := `DELETE FROM agentmemory.former WHERE` + former
 	if w.db.distributed { // which writes one table at a time

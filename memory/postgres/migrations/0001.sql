@@ -31,12 +31,12 @@ CREATE TABLE agentmemory.versions (
 	tenant  bytea NOT NULL,
 	version bigint NOT NULL,
 	mark    bytea NOT NULL, -- random: a history that was lost has others
-	changes bytea,          -- the ids that its mutation touched, which compress little
+	changes bytea,          -- the ids that its mutation touched
 	entries bigint NOT NULL DEFAULT 0,
 	bytes   bigint NOT NULL DEFAULT 0,
 	PRIMARY KEY (tenant, version)
 );
-ALTER TABLE agentmemory.versions ALTER changes SET STATISTICS 0, ALTER changes SET STORAGE EXTERNAL;
+ALTER TABLE agentmemory.versions ALTER changes SET STATISTICS 0;
 
 CREATE TABLE agentmemory.entries (
 	tenant     bytea NOT NULL,
