@@ -160,32 +160,22 @@ func (w *writes) erase(b *pgx.Batch) {
 		return
 	}
 	args := theseArgs(w.tenant, w.plan.Erase)
-	entries, former := w.db.these("entries")+` AND NOT erased`, w.db.these("former")
-	erase := `UPDATE agentmemory.entries SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL WHERE` + entries
-	remove := `DELETE FROM agentmemory.former WHERE` + former
-	if w.db.distributed { // which writes one table at a time
-		b.Queue(addSpans(`agentmemory.entries WHERE`+entries, `agentmemory.former WHERE`+former), args...)
-		b.Queue(erase, args...)
-		b.Queue(remove, args...)
-	} else {
-		const span = ` RETURNING tenant, ref, died, born`
-		b.Queue(`WITH gone AS (`+erase+span+`), ended AS (`+remove+span+`)`+addSpans(`gone`, `ended`), args...)
-	}
-	w.db.removeAbout(b, w.tenant, w.plan.Erase, "subjects")
+	// A live entry was there up to this version. Of spans that end together the
+	// longest says all.
+	b.Queue(`
+		INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
+		SELECT x.tenant, x.ref, x.died, min(x.born) FROM (
+			SELECT tenant, ref, LEAST(died, `+current+`) AS died, born FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND NOT erased
+			UNION ALL
+			SELECT tenant, ref, died, born FROM agentmemory.former WHERE`+w.db.these("former")+`
+		) x WHERE x.born < x.died GROUP BY x.tenant, x.ref, x.died
+		ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`, args...)
+	b.Queue(`
+		UPDATE agentmemory.entries
+		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
+		WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
+	w.db.removeAbout(b, w.tenant, w.plan.Erase, "former", "subjects")
 	removeWhole(b, w.tenant, w.plan.Erase, w.m.Documents)
-}
-
-// addSpans is a statement that notes when erased entries were there, of which it reads from entries and
-// former: a live one up to this version. Of spans that end together the longest says all.
-func addSpans(entries, former string) string {
-	return `
-	INSERT INTO agentmemory.erased_spans AS s (tenant, ref, died, born)
-	SELECT x.tenant, x.ref, x.died, min(x.born) FROM (
-		SELECT tenant, ref, LEAST(died, ` + current + `) AS died, born FROM ` + entries + `
-		UNION ALL
-		SELECT tenant, ref, died, born FROM ` + former + `
-	) x WHERE x.born < x.died GROUP BY x.tenant, x.ref, x.died
-	ON CONFLICT (tenant, ref, died) DO UPDATE SET born = LEAST(s.born, excluded.born)`
 }
 
 // removeAbout queues the removal of the rows of some tables that are about entries, and of the
