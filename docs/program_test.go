@@ -195,7 +195,7 @@ func (w *walk) command(line string) (string, error) {
 
 // copy copies files of the tree that a page has cloned beside the program's directory.
 func (w *walk) copy(line string) error {
-	m := regexp.MustCompile(`^cp \.\./agentmemory/(\S+)/\{(\S+)\}(\.\w+) \.$`).FindStringSubmatch(line)
+	m := regexp.MustCompile(`^cp \.\./agentmemory/(\S+)/\{?([\w,]+)\}?(\.\w+) \.$`).FindStringSubmatch(line)
 	if m == nil {
 		return errors.New("only files of the clone can be copied here")
 	}

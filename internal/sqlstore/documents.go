@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,9 @@ import (
 // Documents are the statements of a dialect that read documents, of rows d.
 type Documents struct {
 	// Page reads the columns of a document, see scanDocument, from a table under a condition, in
-	// the order of ref, kind and key: at most PageSize, and not many more bytes than PageBytes.
-	Page func(table, where string, bare bool) string
+	// the order of ref, kind and key: at most PageSize, and not many more bytes than PageBytes. If
+	// the condition names one document, one is true.
+	Page func(table, where string, bare, one bool) string
 	// Of is the table of all, OfLabel that of those with the label in the parameter 2. The
 	// conditions beside them name the tenant in the parameter 1.
 	Of, OfTenant, OfLabel, OfTenantAndLabel string
@@ -30,35 +32,28 @@ type Documents struct {
 	Value func(stored []byte) (value []byte, ok bool)
 }
 
-// PageBytes is how many bytes of documents or events are read at a time, so that large ones are not
-// all held at once.
-const PageBytes = 4 << 20
-
 // Documents yields the documents that q asks for, in the byte order of their refs, kinds and keys,
 // a page at a time. The body of the loop may use the store.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return func(yield func(driver.Document, error) bool) {
 		last, left := q.After, q.Limit
+		if left <= 0 {
+			left = math.MaxInt
+		}
 		pages.Of(func(*driver.Document) (page []driver.Document, more bool, err error) {
 			text, args, some := st.d.DocumentsBehind(&q, last)
-			if !some {
+			if !some || left == 0 {
 				return nil, false, nil
 			}
-			read, size := 0, 0
-			err = st.d.Read(ctx, q.Tenant, func() []Query {
-				page, read, size = nil, 0, 0
-				return []Query{{text, args, func(row Row) (bool, error) {
-					d, err := st.d.scanDocument(row)
-					if err == nil && (q.Subject == "" || slices.Contains(d.Subjects, q.Subject)) {
-						page = append(page, d)
-					}
-					last, read, size = &d, read+1, size+len(d.Value)
-					more = q.Limit <= 0 || len(page) < left
-					return more && size < PageBytes && read < PageSize, err
-				}}}
-			})
+			size := func(d *driver.Document) int { return len(d.Value) }
+			page, more, err = readPage(ctx, st.d, q.Tenant, Query{Text: text, Args: args}, min(left, PageSize), st.d.scanDocument, size)
+			if more {
+				end := page[len(page)-1]
+				last = &end
+			}
+			page = slices.DeleteFunc(page, func(d driver.Document) bool { return q.Subject != "" && !slices.Contains(d.Subjects, q.Subject) })
 			left -= len(page)
-			return page, more && (size >= PageBytes || read == PageSize), err
+			return page, more, err
 		})(yield)
 	}
 }
@@ -108,7 +103,8 @@ func (d *Dialect) DocumentsBehind(q *driver.DocumentQuery, last *driver.Document
 	if len(open) > 0 {
 		where += ` AND (` + strings.Join(open, `, `) + `)` + behind + `(` + strings.Join(bound, `, `) + `)`
 	}
-	return d.Documents.Page(table, where, q.Bare), args, len(open) > 0 || behind == ` >= `
+	one := !q.EveryRef && q.Kind != "" && q.Key != ""
+	return d.Documents.Page(table, where, q.Bare, one), args, len(open) > 0 || behind == ` >= `
 }
 
 // scanDocument reads the revision, tenant, ref, kind, key, class, group, due, of, whole, subjects and
@@ -140,17 +136,8 @@ func (d *Dialect) scanDocument(row Row) (x driver.Document, err error) {
 
 // Due returns machinery of a kind, of all tenants, that is due at the instant at, by a range of an
 // index of what is due at all.
-func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) (due []driver.Document, err error) {
-	err = st.d.Read(ctx, "", func() []Query {
-		due = nil
-		return []Query{{st.d.Documents.Due, []any{st.d.Name(kind), at.UnixMilli(), max(0, limit)}, func(row Row) (bool, error) {
-			d, err := st.d.scanDocument(row)
-			due = append(due, d)
-			return true, err
-		}}}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return due, nil
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	q := Query{Text: st.d.Documents.Due, Args: []any{st.d.Name(kind), at.UnixMilli(), max(0, limit)}}
+	due, _, err := readPage(ctx, st.d, "", q, -1, st.d.scanDocument, nil)
+	return due, err
 }

@@ -31,6 +31,8 @@ type Event struct {
 	ill    error // why it cannot be read
 }
 
+func (e *Event) bytes() int { return e.size }
+
 // runName is a run of a tenant.
 type runName struct{ tenant, id string }
 
@@ -65,7 +67,7 @@ func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq
 		var broken error
 		ours := map[runName]bool{} // the runs that were met; one that was passed over once stays so
 		pages.Of(func(*events.Record) (page []events.Record, more bool, err error) {
-			found, more, err := st.readEvents(ctx, tenant, text, args)
+			found, more, err := readPage(ctx, st.d, tenant, Query{Text: text, Args: args}, PageSize, st.d.scanEvent, (*Event).bytes)
 			var heads map[int64]bool
 			if err == nil && claims && len(found) > 0 {
 				heads, err = st.d.Events.Claim(ctx, found)
@@ -94,21 +96,6 @@ func (st *Store) Undelivered(ctx context.Context, tenant, runID string) iter.Seq
 	}
 }
 
-// readEvents reads a page of events, which ends once it has PageBytes, and reports whether there may
-// be another.
-func (st *Store) readEvents(ctx context.Context, tenant, text string, args []any) (page []Event, more bool, err error) {
-	size := 0
-	err = st.d.Read(ctx, tenant, func() []Query {
-		page, size = nil, 0
-		return []Query{{text, args, func(row Row) (bool, error) {
-			e, err := st.d.scanEvent(row)
-			page, size = append(page, e), size+e.size
-			return size < PageBytes, err
-		}}}
-	})
-	return page, len(page) == PageSize || size >= PageBytes, err
-}
-
 // Waiting counts the events that wait, up to limit.
 func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, err error) {
 	text, args := st.d.Events.Count, []any{max(0, limit)}
@@ -121,7 +108,8 @@ func (st *Store) Waiting(ctx context.Context, tenant string, limit int) (n int, 
 
 // Read returns kept events of a run from a sequence on, see [events.Reader].
 func (st *Store) Read(ctx context.Context, tenant, runID string, from int64, limit int) ([]events.RunEvent, error) {
-	found, _, err := st.readEvents(ctx, tenant, st.d.Events.Kept, []any{st.d.Name(tenant), st.d.Name(runID), from, events.PageSize(limit)})
+	q := Query{Text: st.d.Events.Kept, Args: []any{st.d.Name(tenant), st.d.Name(runID), from, events.PageSize(limit)}}
+	found, _, err := readPage(ctx, st.d, tenant, q, -1, st.d.scanEvent, (*Event).bytes)
 	var page []events.RunEvent
 	for i := 0; i < len(found) && err == nil; i++ {
 		page, err = append(page, found[i].RunEvent), found[i].ill

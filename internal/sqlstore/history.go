@@ -11,20 +11,10 @@ import (
 
 // Lookup returns the records of those ids that the scope holds, in every state and in the order
 // of the ids.
-func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) (recs []driver.Record, err error) {
-	err = st.d.Read(ctx, s.Tenant, func() []Query {
-		recs = nil
-		scan := st.d.Records(s.Tenant)
-		return []Query{{st.d.Lookup, []any{st.d.Name(s.Tenant), st.d.Name(s.Ref), st.d.Names(ids)}, func(row Row) (bool, error) {
-			r, err := scan(row)
-			recs = append(recs, r)
-			return true, err
-		}}}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return recs, nil
+func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
+	q := Query{Text: st.d.Lookup, Args: []any{st.d.Name(s.Tenant), st.d.Name(s.Ref), st.d.Names(ids)}}
+	recs, _, err := readPage(ctx, st.d, s.Tenant, q, -1, st.d.Records(s.Tenant), nil)
+	return recs, err
 }
 
 // History are the statements that read PageSize records behind one, in their order.
@@ -37,17 +27,17 @@ type History struct {
 
 // historyBehind returns the statement that goes on behind a record, with those of its successor: of
 // successors it is the first.
-func (d *Dialect) historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *driver.Record) (string, []any) {
+func (d *Dialect) historyBehind(tenant string, q *driver.HistoryQuery, successors []string, last *driver.Record) Query {
 	of, id := d.Name(tenant), d.Name(last.Entry.ID)
 	switch {
 	case len(q.For) > 0:
-		return d.History.OfSuccessors, []any{of, d.Name(q.Ref), d.Names(successors), id}
+		return Query{Text: d.History.OfSuccessors, Args: []any{of, d.Name(q.Ref), d.Names(successors), id}}
 	case q.Subject != "":
-		return d.History.OfSubject, []any{of, Label(tenant, q.Subject), d.Name(last.Ref), id}
+		return Query{Text: d.History.OfSubject, Args: []any{of, Label(tenant, q.Subject), d.Name(last.Ref), id}}
 	case q.Ref != "":
-		return d.History.OfRef, []any{of, d.Name(q.Ref), id}
+		return Query{Text: d.History.OfRef, Args: []any{of, d.Name(q.Ref), id}}
 	}
-	return d.History.OfTenant, []any{of, d.Name(last.Ref), id}
+	return Query{Text: d.History.OfTenant, Args: []any{of, d.Name(last.Ref), id}}
 }
 
 // History yields the records that q asks for, a page at a time. The body of the loop may use the
@@ -59,21 +49,11 @@ func (st *Store) History(ctx context.Context, tenant string, q driver.HistoryQue
 		pages.Of(func(*driver.Record) (page []driver.Record, more bool, err error) {
 			passed, _ := slices.BinarySearch(successors, last.For)
 			successors = successors[passed:]
-			text, args := st.d.historyBehind(tenant, &q, successors, &last)
-			n := 0
-			err = st.d.Read(ctx, tenant, func() []Query {
-				page, n = nil, 0
-				scan := st.d.Records(tenant)
-				return []Query{{text, args, func(row Row) (bool, error) {
-					r, err := scan(row)
-					if err == nil && q.Matches(&r) {
-						page = append(page, r)
-					}
-					last, n = r, n+1
-					return n < PageSize, err
-				}}}
-			})
-			return page, n == PageSize, err
+			page, more, err = readPage(ctx, st.d, tenant, st.d.historyBehind(tenant, &q, successors, &last), PageSize, st.d.Records(tenant), nil)
+			if more {
+				last = page[PageSize-1]
+			}
+			return slices.DeleteFunc(page, func(r driver.Record) bool { return !q.Matches(&r) }), more, err
 		})(yield)
 	}
 }

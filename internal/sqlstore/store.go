@@ -66,8 +66,34 @@ type Store struct{ d *Dialect }
 // New returns the store of a dialect, which is not changed any more.
 func New(d *Dialect) *Store { return &Store{d} }
 
-// PageSize is how many rows an iterator reads at a time.
-const PageSize = 256
+// PageSize is how many rows an iterator reads at a time, and PageBytes how many bytes of documents or
+// events, so that large ones are not all held at once.
+const (
+	PageSize  = 256
+	PageBytes = 4 << 20
+)
+
+// readPage reads rows of a tenant, or of all if it is empty, until there are limit of them or they come
+// to PageBytes, which more reports. A limit below 0 is none, and no size counts no bytes.
+func readPage[T any](ctx context.Context, d *Dialect, tenant string, q Query, limit int, scan func(Row) (T, error), size func(*T) int) (page []T, more bool, err error) {
+	var bytes int
+	q.Row = func(row Row) (bool, error) {
+		x, err := scan(row)
+		if page = append(page, x); size != nil {
+			bytes += size(&x)
+		}
+		more = bytes >= PageBytes || len(page) == limit
+		return !more, err
+	}
+	err = d.Read(ctx, tenant, func() []Query {
+		page, more, bytes = nil, false, 0
+		return []Query{q}
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	return page, more, nil
+}
 
 // Listing is a query for entries in the terms of a table: those before (Before, BeforeID) in a
 // list, and not created before Since. Its ids are sorted.

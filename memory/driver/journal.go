@@ -2,6 +2,7 @@ package driver
 
 import (
 	"encoding/binary"
+	"maps"
 	"slices"
 )
 
@@ -68,13 +69,7 @@ func (c *ChangeSet) Read(journals [][]byte, ref string) error {
 			}
 		}
 	}
-	ids := func(what byte) (ids []string) {
-		for id := range touched[what] {
-			ids = append(ids, id)
-		}
-		slices.Sort(ids)
-		return ids
-	}
+	ids := func(what byte) []string { return slices.Sorted(maps.Keys(touched[what])) }
 	*c = ChangeSet{Put: ids(wasPut), Retired: ids(wasRetired), Restored: ids(wasRestored), Erased: ids(wasErased)}
 	return nil
 }

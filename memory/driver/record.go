@@ -22,15 +22,9 @@ const (
 
 // String returns the state's name in lower case.
 func (s State) String() string {
-	switch s {
-	case Live:
-		return "live"
-	case Merged:
-		return "merged"
-	case Superseded:
-		return "superseded"
-	case Deleted:
-		return "deleted"
+	names := [...]string{"live", "merged", "superseded", "deleted"}
+	if int(s) < len(names) {
+		return names[s]
 	}
 	return "unknown"
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/openwop/agentmemory/internal/identifier"
@@ -20,31 +21,22 @@ func (m *Mutation) Validate(tenant string) error {
 // broken returns the first rule that the mutation breaks, or "".
 func (m *Mutation) broken(tenant string) string {
 	in := func(s Scope) bool { return s.Tenant == tenant && len(s.Ref) <= MaxRefBytes }
-	placeRule := func(s Scope, id string) string {
-		switch {
-		case !in(s):
-			return "a scope of another tenant"
-		case !validStored(id):
-			return "the id of an entry is empty or too long"
-		}
-		return ""
-	}
 	if len(tenant) > MaxTenantBytes {
 		return "the tenant is longer than 256 bytes"
 	}
 	if min(m.Limits.Entries, m.Limits.Bytes, m.Limits.Waiting) < 0 {
 		return "a limit of Limits is below zero: 0 is no limit"
 	}
-	for _, ls := range [][]Located{m.Live, m.Restore, m.Erase} {
-		for _, l := range ls {
-			if rule := placeRule(l.Scope, l.ID); rule != "" {
-				return rule
-			}
-		}
+	named := slices.Concat(m.Live, m.Restore, m.Erase, slices.Collect(maps.Keys(m.MergedInto)))
+	for _, x := range m.Retire {
+		named = append(named, x.Located)
 	}
-	for h := range m.MergedInto {
-		if rule := placeRule(h.Scope, h.ID); rule != "" {
-			return rule
+	for _, l := range named {
+		if !in(l.Scope) {
+			return "a scope of another tenant"
+		}
+		if !validStored(l.ID) {
+			return "the id of an entry is empty or too long"
 		}
 	}
 	for i := range m.Put {
@@ -56,9 +48,6 @@ func (m *Mutation) broken(tenant string) string {
 		}
 	}
 	for _, x := range m.Retire {
-		if rule := placeRule(x.Scope, x.ID); rule != "" {
-			return rule
-		}
 		switch x.State {
 		case Merged, Superseded:
 			if !validStored(x.For) || x.For == x.ID {
@@ -78,12 +67,12 @@ func (m *Mutation) broken(tenant string) string {
 	if m.Keep && len(m.Events) == 0 {
 		return "Keep is set without Events"
 	}
-	named := make(map[[2]string]bool, len(m.Events))
+	seen := make(map[[2]string]bool, len(m.Events))
 	for i := range m.Events {
 		e := &m.Events[i]
 		name := [2]string{e.RunID, e.ID}
 		switch {
-		case named[name]:
+		case seen[name]:
 			return "an event is named twice"
 		case e.Payload == nil:
 			return "an event without a payload"
@@ -94,7 +83,7 @@ func (m *Mutation) broken(tenant string) string {
 		case e.Validate() != nil:
 			return "an event breaks its schema"
 		}
-		named[name] = true
+		seen[name] = true
 	}
 	return ""
 }

@@ -13,19 +13,14 @@ import (
 // Lookup returns the records of those ids that the scope holds, in every state and in
 // the order of the ids.
 func (st *Store) Lookup(ctx context.Context, s driver.Scope, ids []string) ([]driver.Record, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	t := st.tenant(s.Tenant)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	var recs []driver.Record
-	for _, id := range ids {
-		if r := t.find(s.Ref, id); r != nil {
-			recs = append(recs, r.record())
+	return view(ctx, st, s.Tenant, func(t *tenant) (recs []driver.Record, err error) {
+		for _, id := range ids {
+			if r := t.find(s.Ref, id); r != nil {
+				recs = append(recs, r.record())
+			}
 		}
-	}
-	return recs, nil
+		return recs, nil
+	})
 }
 
 // History yields the records that q asks for, each as it is when it is yielded. The body
@@ -77,19 +72,14 @@ func (t *tenant) describe(r *record, q *driver.HistoryQuery) (driver.Record, boo
 // Changes returns the ids of a scope that were touched by the mutations after the
 // version from, up to and with the version to.
 func (st *Store) Changes(ctx context.Context, s driver.Scope, from, to driver.Version) (driver.ChangeSet, error) {
-	if err := ctx.Err(); err != nil {
-		return driver.ChangeSet{}, err
-	}
-	t := st.tenant(s.Tenant)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	low, err := t.number(from)
-	high, otherErr := t.number(to)
-	var touched driver.ChangeSet
-	if err = cmp.Or(err, otherErr); err == nil && low < high {
-		err = touched.Read(t.journals[low-t.horizon:high-t.horizon], s.Ref)
-	}
-	return touched, err
+	return view(ctx, st, s.Tenant, func(t *tenant) (touched driver.ChangeSet, err error) {
+		low, err := t.number(from)
+		high, otherErr := t.number(to)
+		if err = cmp.Or(err, otherErr); err == nil && low < high {
+			err = touched.Read(t.journals[low-t.horizon:high-t.horizon], s.Ref)
+		}
+		return touched, err
+	})
 }
 
 // distinct returns the strings, each once.
@@ -102,13 +92,9 @@ func distinct(ss []string) []string {
 // Intact reports whether nothing of the scope that was live at v has been erased since.
 // Expiry does not count: the store does not know when v was.
 func (st *Store) Intact(ctx context.Context, s driver.Scope, v driver.Version) (bool, error) {
-	if err := ctx.Err(); err != nil {
-		return false, err
-	}
-	t := st.tenant(s.Tenant)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	n, err := t.number(v)
-	sc := t.scopes[s.Ref]
-	return err == nil && (sc == nil || !sc.erased.contain(n)), err
+	return view(ctx, st, s.Tenant, func(t *tenant) (bool, error) {
+		n, err := t.number(v)
+		sc := t.scopes[s.Ref]
+		return err == nil && (sc == nil || !sc.erased.contain(n)), err
+	})
 }

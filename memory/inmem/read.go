@@ -11,45 +11,36 @@ import (
 
 // Get returns the entry, or [driver.ErrNotFound].
 func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return driver.Entry{}, err
-	}
-	t := st.tenant(s.Tenant)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	if r := t.find(s.Ref, id); r != nil && r.liveAt(at) {
-		return *r.entry, nil
-	}
-	return driver.Entry{}, driver.ErrNotFound
+	return view(ctx, st, s.Tenant, func(t *tenant) (driver.Entry, error) {
+		if r := t.find(s.Ref, id); r != nil && r.liveAt(at) {
+			return *r.entry, nil
+		}
+		return driver.Entry{}, driver.ErrNotFound
+	})
 }
 
 // List returns the entries of s that q asks for, at the latest version if q has none.
 func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	t := st.tenant(s.Tenant)
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	n := t.version
-	if q.Version != "" {
-		var err error
-		if n, err = t.number(q.Version); err != nil {
-			return nil, err
+	return view(ctx, st, s.Tenant, func(t *tenant) (found []driver.Entry, err error) {
+		n := t.version
+		if q.Version != "" {
+			if n, err = t.number(q.Version); err != nil {
+				return nil, err
+			}
 		}
-	}
-	sc := t.scopes[s.Ref]
-	switch {
-	case sc == nil:
-		return nil, nil
-	case len(q.IDs) > 0:
-		return sc.named(&q, n), nil
-	}
-	found := sc.visible(&sc.live, &q, n, make([]driver.Entry, 0, min(max(q.Limit, 0), 128)))
-	if sc.lastDied > n {
-		found = newest(sc.visible(&sc.past, &q, n, found), q.Limit)
-	}
-	return found, nil
+		sc := t.scopes[s.Ref]
+		switch {
+		case sc == nil:
+			return nil, nil
+		case len(q.IDs) > 0:
+			return sc.named(&q, n), nil
+		}
+		found = sc.visible(&sc.live, &q, n, make([]driver.Entry, 0, min(max(q.Limit, 0), 128)))
+		if sc.lastDied > n {
+			found = newest(sc.visible(&sc.past, &q, n, found), q.Limit)
+		}
+		return found, nil
+	})
 }
 
 // named returns the entries that q asks for by their ids.

@@ -58,15 +58,19 @@ func New() *Store {
 }
 
 // Version returns the version that the tenant's memory has now (M7).
-func (st *Store) Version(ctx context.Context, tenant string) (driver.Version, error) {
+func (st *Store) Version(ctx context.Context, name string) (driver.Version, error) {
+	return view(ctx, st, name, func(t *tenant) (driver.Version, error) { return t.mark.Version(t.version), nil })
+}
+
+// view returns what f finds in a tenant's memory.
+func view[T any](ctx context.Context, st *Store, name string, f func(t *tenant) (T, error)) (found T, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return found, err
 	}
-	t := st.tenant(tenant)
+	t := st.tenant(name)
 	t.mu.RLock()
-	n := t.version
-	t.mu.RUnlock()
-	return t.mark.Version(n), nil
+	defer t.mu.RUnlock()
+	return f(t)
 }
 
 // tenant returns an empty tenant, which is not kept, for one that was never written.

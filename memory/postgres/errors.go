@@ -45,8 +45,7 @@ func failed(ctx context.Context, err error) error {
 }
 
 func codeOf(err error) string {
-	var said *pgconn.PgError
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return said.Code
 	}
 	return ""
@@ -81,8 +80,6 @@ func lost(err error) bool {
 	default:
 		return code[:2] == "08"
 	}
-	var connect *pgconn.ConnectError
-	var network net.Error
-	return pgconn.SafeToRetry(err) || errors.As(err, &connect) || errors.As(err, &network) ||
+	return pgconn.SafeToRetry(err) || errors.As(err, new(*pgconn.ConnectError)) || errors.As(err, new(net.Error)) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }

@@ -155,15 +155,19 @@ const (
 )
 
 // documentPage ends after the document whose value reaches so many bytes.
-func documentPage(table, where string, bare bool) string {
+func documentPage(table, where string, bare, one bool) string {
 	value := `d.value`
 	if bare {
 		value = `NULL::bytea`
 	}
+	found := `SELECT ` + documentColumns + `, ` + value + ` AS value FROM ` + table + ` WHERE ` + where
+	if one {
+		return found
+	}
 	const order = ` ORDER BY d.ref, d.kind, d.key`
 	return `SELECT ` + documentColumns + `, d.value FROM (
 			SELECT *, sum(COALESCE(octet_length(d.value), 0)::bigint) OVER (` + order + `) AS bytes FROM (
-				SELECT ` + documentColumns + `, ` + value + ` AS value FROM ` + table + ` WHERE ` + where + order + ` LIMIT 256) d) d
+				` + found + order + ` LIMIT 256) d) d
 		WHERE d.bytes - COALESCE(octet_length(d.value), 0) < 4194304` + order
 }
 

@@ -179,8 +179,8 @@ func (db *DB) outcomeUnknown(err error) bool {
 	if err == nil || errors.As(err, new(early)) {
 		return false
 	}
-	var said *pgconn.PgError
-	if !errors.As(err, &said) {
+	said, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
 		return true
 	}
 	ends := said.SeverityUnlocalized == "FATAL" || said.SeverityUnlocalized == "PANIC"

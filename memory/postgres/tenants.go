@@ -11,8 +11,21 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// namesPage is how many tenants, or refs of one, are read at a time.
-const namesPage = 256
+// namesPage is how many scopes, tenants, or refs of one, are read at a time. A round of maintenance
+// looks at few.
+const namesPage = 32
+
+// nextScopes steps from scope to scope in indexes, behind $1 and $2.
+var nextScopes = `
+	WITH RECURSIVE s (tenant, ref) AS (` + scopeBehind(`$1, $2`) + ` UNION ALL SELECT n.* FROM s, LATERAL ` + scopeBehind(`s.tenant, s.ref`) + ` n)
+	SELECT tenant, ref FROM s LIMIT $3`
+
+func scopeBehind(place string) string {
+	return `(SELECT tenant, ref FROM (
+		(SELECT x.tenant, x.ref FROM agentmemory.entries x WHERE (x.tenant, x.ref) > (` + place + `) ORDER BY x.tenant, x.ref LIMIT 1) UNION ALL
+		(SELECT x.tenant, x.ref FROM agentmemory.documents x WHERE (x.tenant, x.ref) > (` + place + `) ORDER BY x.tenant, x.ref LIMIT 1)) f
+		ORDER BY tenant, ref LIMIT 1)`
+}
 
 // steps is a statement that steps from name to name in indexes, from $1 on. Source finds the first one
 // that the condition allows.
@@ -48,41 +61,53 @@ var (
 // Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope
 // after, in the byte order of tenant and ref. The body of the loop may use the store. It
 // steps from name to name in the indexes, however much each holds. Under row security it lists
-// tenants for all of them, and the refs of each as that tenant. The first pages are small: a
-// round of maintenance looks at few tenants.
+// tenants for all of them, and the refs of each as that tenant. So it does in a cluster, where no
+// statement about all tenants can step.
 func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
+	if st.db.rowSecurity || st.db.distributed {
+		return st.db.scopesByTenant(ctx, after)
+	}
+	return pages.Of(func(last *driver.Scope) (page []driver.Scope, more bool, err error) {
+		if last == nil {
+			last = &after
+		}
+		err = st.db.query(ctx, everyTenant, rowsInto(&page, scanScope), nextScopes, []byte(last.Tenant), []byte(last.Ref), namesPage)
+		return page, len(page) == namesPage, err
+	})
+}
+
+func (db *DB) scopesByTenant(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
 	next := nextTenants
-	if st.db.distributed {
+	if db.distributed {
 		next = nextOnNodes
 	}
 	return func(yield func(driver.Scope, error) bool) {
-		from, size := driver.Scope{Tenant: after.Tenant, Ref: after.Ref + "\x00"}, 1
+		from := driver.Scope{Tenant: after.Tenant, Ref: after.Ref + "\x00"}
 		pages.Of(func(*driver.Scope) (page []driver.Scope, more bool, err error) {
-			size = min(4*size, namesPage)
 			var tenants []string
-			err = st.db.query(ctx, everyTenant, rowsInto(&tenants, scanName), next, []byte(from.Tenant), size)
+			err = db.query(ctx, everyTenant, rowsInto(&tenants, scanName), next, []byte(from.Tenant), namesPage)
 			if err != nil || len(tenants) == 0 {
 				return nil, false, err
 			}
-			refs, err := st.db.refsOf(ctx, tenants, from, size)
+			refs, err := db.refsOf(ctx, tenants, from)
 			for i := 0; i < len(tenants) && err == nil; i++ {
 				for _, ref := range refs[i] {
 					page = append(page, driver.Scope{Tenant: tenants[i], Ref: ref})
 				}
 				from = driver.Scope{Tenant: tenants[i] + "\x00"}
-				if len(refs[i]) == size { // it may have more
-					from = driver.Scope{Tenant: tenants[i], Ref: refs[i][size-1] + "\x00"}
+				if n := len(refs[i]); n == namesPage { // it may have more
+					from = driver.Scope{Tenant: tenants[i], Ref: refs[i][n-1] + "\x00"}
 					return page, true, nil
 				}
 			}
-			return page, len(tenants) == size, err
+			return page, len(tenants) == namesPage, err
 		})(yield)
 	}
 }
 
 // refsOf reads a page of the refs of each tenant in one round trip: of the tenant in from those from
 // its ref on.
-func (db *DB) refsOf(ctx context.Context, tenants []string, from driver.Scope, size int) (refs [][]string, err error) {
+func (db *DB) refsOf(ctx context.Context, tenants []string, from driver.Scope) (refs [][]string, err error) {
 	refs = make([][]string, len(tenants))
 	return refs, db.read(ctx, everyTenant, func(b *pgx.Batch) {
 		for i, tenant := range tenants {
@@ -91,12 +116,16 @@ func (db *DB) refsOf(ctx context.Context, tenants []string, from driver.Scope, s
 				first = from.Ref
 			}
 			db.setTenant(b, tenantSetting(tenant))
-			b.Queue(nextRefs, []byte(first), size, []byte(tenant)).Query(rowsInto(&refs[i], scanName))
+			b.Queue(nextRefs, []byte(first), namesPage, []byte(tenant)).Query(rowsInto(&refs[i], scanName))
 		}
 	})
 }
 
 func scanName(row pgx.Row, x *string) error { return row.Scan((*name)(x)) }
+
+func scanScope(row pgx.Row, x *driver.Scope) error {
+	return row.Scan((*name)(&x.Tenant), (*name)(&x.Ref))
+}
 
 // dropRows removes rows of a tenant, $2 at most, and those that are about them. Documents
 // go first, so that none is left of an entry that is gone.

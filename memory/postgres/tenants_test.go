@@ -138,7 +138,7 @@ func TestScopes_Plans(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		args []any
-	}{{nextTenants, []any{[]byte("t1"), 256}}, {nextRefs, []any{[]byte("r"), 256, []byte("t1")}}} {
+	}{{nextScopes, []any{[]byte("t1"), []byte("r"), 256}}, {nextTenants, []any{[]byte("t1"), 256}}, {nextRefs, []any{[]byte("r"), 256, []byte("t1")}}} {
 		rows, err := db.pool.Query(t.Context(), "EXPLAIN "+c.text, c.args...)
 		require.NoError(t, err)
 		lines, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -77,7 +77,7 @@ const (
 )
 
 // documentPage has no limit: who reads it ends it.
-func documentPage(_, where string, bare bool) string {
+func documentPage(_, where string, bare, _ bool) string {
 	value := withValue
 	if bare {
 		value = `NULL`

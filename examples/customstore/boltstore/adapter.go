@@ -9,22 +9,21 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 4. What is easily got wrong, and the law by which the kit tells: a delete that removes
+// Page 3. What is easily got wrong, and the law by which the kit tells: a delete that removes
 // the entry, so that its id is free again (IDEMPOTENCE); a clock of the store's own in place of
 // the instant of the call (TTL); a limit that cuts before a filter, or a page that ends among
 // entries of one instant (ORDER); a put that changes nothing and makes a version (VIEW).
 
 // Get returns the entry if it is live at the instant at.
-func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (e driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) {
+func (st *Store) Get(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
+	return view(ctx, st, func(t *tx) driver.Entry {
 		r := t.find(driver.Located{Scope: s, ID: id})
-		if r == nil || r.State != driver.Live || r.Erased || !r.Entry.LiveAt(at) {
-			t.note(driver.ErrNotFound)
-			return
+		if r.Entry.ID != "" && r.State == driver.Live && !r.Erased && r.Entry.LiveAt(at) {
+			return r.Entry
 		}
-		e = r.Entry
+		t.note(driver.ErrNotFound)
+		return driver.Entry{}
 	})
-	return e, err
 }
 
 // Put inserts e if the scope has no entry of that id. The same entry again is a success
@@ -54,23 +53,21 @@ func (st *Store) commit(ctx context.Context, tenant string, m *driver.Mutation) 
 
 // List returns the entries that q asks for, live or at its version: from the newest
 // downwards, and the limit after all filters.
-func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) (entries []driver.Entry, err error) {
-	err = st.view(ctx, func(t *tx) {
+func (st *Store) List(ctx context.Context, s driver.Scope, q driver.Query) ([]driver.Entry, error) {
+	return view(ctx, st, func(t *tx) (entries []driver.Entry) {
 		version, scope := t.number(s.Tenant, q.Version), key("age", s.Tenant, s.Ref)
 		behind := above(scope)
 		if !q.After.IsZero() {
 			behind = append(with(scope, millis(q.After.CreatedAt)), q.After.ID...)
 		}
+		wanted := func() bool { return t.err == nil && (q.Limit <= 0 || len(entries) < q.Limit) }
 		c := t.Cursor()
 		c.Seek(behind) // which is never the end: "meta" stands behind "age"
-		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && t.err == nil; k, found = c.Prev() {
+		for k, found := c.Prev(); bytes.HasPrefix(k, scope) && wanted(); k, found = c.Prev() {
 			if r := t.record(found); r.Lives.include(version) && q.Matches(&r.Entry) {
 				entries = append(entries, r.Entry)
 			}
-			if q.Limit > 0 && len(entries) == q.Limit {
-				break
-			}
 		}
+		return entries
 	})
-	return entries, err
 }

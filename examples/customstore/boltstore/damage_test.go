@@ -46,6 +46,10 @@ func overwrite(t *testing.T, st *Store, k []byte, data string) {
 func TestM2_ADamagedRecordIsAnErrorWithoutItsText(t *testing.T) {
 	ctx := context.Background()
 	st := at(t, filepath.Join(t.TempDir(), "memory"))
+	first, err := st.Version(ctx, home.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := st.Put(ctx, home, note("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +57,7 @@ func TestM2_ADamagedRecordIsAnErrorWithoutItsText(t *testing.T) {
 	_, get := st.Get(ctx, home, "a", noon)
 	_, list := st.List(ctx, home, driver.Query{At: noon})
 	_, ended := st.Delete(ctx, home, "a", noon)
-	_, purge := st.Purge(ctx, home.Tenant, driver.FirstMark(st.incarnation, home.Tenant).Version(0), noon)
+	_, purge := st.Purge(ctx, home.Tenant, first, noon)
 	for _, err := range []error{get, list, ended, purge, st.Put(ctx, home, note("a"))} {
 		if !errors.Is(err, driver.ErrInternal) || strings.Contains(err.Error(), "secret") {
 			t.Error(err)
@@ -90,7 +94,7 @@ func TestE3_AnEventThatCannotBeReadHoldsUpItsOwnRun(t *testing.T) {
 func TestM7_AVersionOfALostHistoryIsRefused(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	st := at(t, filepath.Join(dir, "memory"))
-	backup, err := os.ReadFile(st.path)
+	backup, err := os.ReadFile(filepath.Join(dir, "memory"))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "backup"), backup, 0o600)
 	}

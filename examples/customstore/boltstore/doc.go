@@ -4,26 +4,23 @@
 //
 // Step 1, the four operations of [driver.Adapter]:
 //
-//  1. keys.go: what is where in the file, and why no two names can meet
-//  2. store.go: the file, transactions, and loops that hold none open
-//  3. entries.go: what is kept of an entry, and of a tenant's versions
-//  4. adapter.go: the four operations
+//  1. store.go: what is where in the file, transactions, and loops that hold none open
+//  2. entries.go: what is kept of an entry, and of a tenant's versions
+//  3. adapter.go: the four operations
 //
 // Now store_test.go, without what its Require lists. The report at the end of go test -v says
 // "step adapter", and of everything that is not offered, why.
 //
 // Step 2, whole mutations, for [driver.Transactor]:
 //
-//  5. documents.go: small values beside the entries, which change by compare-and-swap
-//  6. outbox.go: events that wait for delivery
-//  7. apply.go: one mutation, of which [driver.Stored.Plan] says whether it may be committed, and how
+//  4. documents.go: small values beside the entries, which change by compare-and-swap
+//  5. apply.go: one mutation, of which [driver.Stored.Plan] says what to do, and the events that it queues
 //
 // The report says "step transactor". What the store shall never lose goes into Require.
 //
 // Step 3, memory as it was, for [driver.Versioned]:
 //
-//  8. versions.go: what a version shows still, and a purge of what none can show any more
-//  9. optional.go: what is due, what has changed, and whom the store holds memory for
+//  6. versions.go: what a version shows, what has changed, and what is removed when none can show it
 //
 // The report says "step versioned".
 //

@@ -4,14 +4,16 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Page 5. A document is swapped iff its revision is the one that the caller has seen, of which
-// the plan judges on page 7. Two things are the store's: no revision is ever used again, even
+// Page 4. A document is swapped iff its revision is the one that the caller has seen, of which
+// the plan judges on page 5. Two things are the store's: no revision is ever used again, even
 // of a document that was removed, so they come from a sequence of the file; and what was made
-// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET).
+// of an entry goes with it, wherever in the ref it is (DOCUMENT, FORGET). What is due is found over
+// all tenants, for commitments (DUE).
 
 func documentKey(d *driver.Document) []byte { return key("document", d.Tenant, d.Ref, d.Kind, d.Key) }
 
@@ -52,31 +54,39 @@ func (t *tx) discard(d driver.Document) { t.remove(documentKey(&d), dueKey(&d)) 
 
 // discardMadeOf removes what was made of an entry or of its whole ref.
 func (t *tx) discardMadeOf(l driver.Located) {
-	for _, d := range t.documents(key("document", l.Tenant, l.Ref)) {
-		if d.Whole || slices.Contains(d.Of, l.ID) {
+	for _, k := range slices.Collect(t.under(key("document", l.Tenant, l.Ref))) {
+		if d := t.document(k); d.Whole || slices.Contains(d.Of, l.ID) {
 			t.discard(d)
 		}
 	}
 }
 
-// documents are all whose keys begin so, in their order.
-func (t *tx) documents(prefix []byte) (docs []driver.Document) {
-	for k := range t.under(prefix) {
-		docs = append(docs, t.document(k))
-	}
-	return docs
-}
-
 // Documents yields the documents that q asks for, in the order of their keys.
 func (st *Store) Documents(ctx context.Context, q driver.DocumentQuery) iter.Seq2[driver.Document, error] {
 	return all(ctx, st, func(t *tx) (docs []driver.Document) {
-		for _, d := range t.documents(key("document", q.Tenant)) {
+		for k := range t.under(key("document", q.Tenant)) {
+			d := t.document(k)
 			if q.Bare {
 				d.Value = nil
 			}
 			if q.Matches(&d) && (q.Limit == 0 || len(docs) < q.Limit) {
 				docs = append(docs, d)
 			}
+		}
+		return docs
+	})
+}
+
+// Due returns the documents of a kind, of all tenants, that are due at the instant at: see
+// [driver.Scheduler].
+func (st *Store) Due(ctx context.Context, kind string, at time.Time, limit int) ([]driver.Document, error) {
+	return view(ctx, st, func(t *tx) (docs []driver.Document) {
+		due := key("due", kind)
+		for k := range t.ascend(due, with(due, millis(at)+1)) {
+			if len(docs) >= limit {
+				break
+			}
+			docs = append(docs, t.document(t.Get(k)))
 		}
 		return docs
 	})

@@ -51,7 +51,7 @@ func TestPagesCompileStepByStep(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d lines without comments and blank lines", lines); lines >= 620 {
-		t.Error("the tutorial promises fewer than 620")
+	if t.Logf("%d lines without comments and blank lines", lines); lines >= 550 {
+		t.Error("the tutorial promises fewer than 550")
 	}
 }

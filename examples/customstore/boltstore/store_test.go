@@ -15,6 +15,12 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
+// located is a store and where its file is.
+type located struct {
+	*Store
+	path string
+}
+
 // open opens a store for the kit, which proves nothing about the disk: it does not wait
 // for it.
 func open(path string) (driver.Adapter, error) {
@@ -26,7 +32,7 @@ func open(path string) (driver.Adapter, error) {
 		return nil, err
 	}
 	st.db.NoSync = true
-	return st, nil
+	return located{st, path}, nil
 }
 
 func TestStore(t *testing.T) {
@@ -37,11 +43,11 @@ func TestStore(t *testing.T) {
 			return open(filepath.Join(dir, strconv.FormatInt(files.Add(1), 10)))
 		},
 		Reopen: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
-			return open(a.(*Store).path)
+			return open(a.(located).path)
 		},
 		Crash: func(_ context.Context, a driver.Adapter) (driver.Adapter, error) {
 			left := filepath.Join(dir, strconv.FormatInt(files.Add(1), 10))
-			data, err := os.ReadFile(a.(*Store).path)
+			data, err := os.ReadFile(a.(located).path)
 			if err == nil {
 				err = os.WriteFile(left, data, 0o600)
 			}
