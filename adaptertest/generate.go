@@ -43,19 +43,20 @@ const shrinkTries = 1000
 
 // step is one random move. A sequence still makes sense without some of its steps.
 type step struct {
-	plan int
-	seed uint64 // of its dice
-	fill string // puts the entries of that name instead
+	sequence, plan int
+	seed           uint64 // of its dice
+	fill           string // puts the entries of that name instead
 }
 
 func (w *world) explore(g *generation) {
+	var before []step // of the sequences that have used the store
 	for i := range w.size(g.sequences[0], g.sequences[1], g.sequences[2]) {
 		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 		plans := len(g.plans(w, i))
 		var steps []step
 		for k := range plans { // each begins with some entries
 			for _, name := range members[:3] {
-				steps = append(steps, step{plan: k, fill: name})
+				steps = append(steps, step{sequence: i, plan: k, fill: name})
 			}
 		}
 		length := g.steps
@@ -63,37 +64,45 @@ func (w *world) explore(g *generation) {
 			length = 1 + rng.IntN(length)
 		}
 		for range plans * length {
-			steps = append(steps, step{plan: rng.IntN(plans), seed: rng.Uint64()})
+			steps = append(steps, step{sequence: i, plan: rng.IntN(plans), seed: rng.Uint64()})
 		}
-		failed := w.playSteps(g, i, steps, !g.shared && i > 0)
-		shortest(w, i, failed, steps, func(s []step) *failure { return w.playSteps(g, i, s, true) })
+		failed := w.playSteps(g, steps, !g.shared && i > 0)
+		if failed == nil && g.shared {
+			before = append(before, steps...)
+		}
+		steps = steps[:w.played]
+		shortest(w, i, failed, func(s []step) *failure { return w.playSteps(g, s, true) }, steps, slices.Concat(before, steps))
 	}
 	w.unmirrored() // each sequence was audited
 }
 
-// shortest ends the case if a sequence has failed, with the shortest part of it that fails on a fresh store.
-func shortest[S any](w *world, sequence int, failed *failure, steps []S, play func([]S) *failure) {
+// shortest ends the case if a sequence has failed, with the shortest part of it that fails on a fresh store. If
+// the sequence itself does not, it is looked for in what the store has had before as well.
+func shortest[S any](w *world, sequence int, failed *failure, play func([]S) *failure, steps, all []S) {
 	if failed == nil {
 		return
 	}
-	told, shrunk := w.steps, steps[:w.played]
+	told, shrunk := w.steps, steps
 	most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
 	fails := func(s []S) bool { return w.watch.calls < most && play(s) != nil }
 	w.thorough = true
-	if fails(shrunk) {
-		shrunk = shrink(shrunk, shrinkTries, fails)
+	for _, steps := range [][]S{steps, all} {
+		if fails(steps) {
+			shrunk = shrink(steps, shrinkTries, fails)
+			break
+		}
 	}
 	if again := play(shrunk); again != nil {
 		failed = again
 	} else {
-		w.steps = told // it needs what the store had before
+		w.steps = told
 	}
 	failed.came += fmt.Sprintf("\n(seed %d, sequence %d, shrunk from %d steps)", w.seed, sequence, len(steps))
 	panic(failed)
 }
 
-// playSteps plays a sequence, on a fresh store if it is to, and returns the failure, if there is one.
-func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failure {
+// playSteps plays steps, on a fresh store if it is to, and returns the failure, if there is one.
+func (w *world) playSteps(g *generation, steps []step, fresh bool) *failure {
 	return w.attempt(func() {
 		if fresh {
 			w.restart()
@@ -102,10 +111,13 @@ func (w *world) playSteps(g *generation, i int, steps []step, fresh bool) *failu
 			w.ref, w.held, w.lent = newReference(), nil, false
 		}
 		w.handles = nil
-		plans, moves := g.plans(w, i), w.movesOf(g.topics)
+		plans, moves := map[int][]*plan{}, w.movesOf(g.topics)
 		for k, s := range steps {
 			w.played = k + 1
-			p := plans[s.plan]
+			if plans[s.sequence] == nil {
+				plans[s.sequence] = g.plans(w, s.sequence)
+			}
+			p := plans[s.sequence][s.plan]
 			p.dice = rand.New(rand.NewPCG(s.seed, 0))
 			if s.fill != "" {
 				p.fill(s.fill)

@@ -26,13 +26,15 @@ import (
 // one over the in-memory store. What both hold then must be the same.
 type worker struct {
 	*host
-	store  driver.Adapter
-	tx     driver.Transactor     // nil if the store has none
-	fault  atomic.Pointer[Fault] // of the calls that its bank makes
-	pass   string                // the id of a pass
-	view   *memory.Run           // nil if none was started
-	token  memory.Token          // of one of its positions
-	answer []string              // to the last question
+	store driver.Adapter
+	tx    driver.Transactor // nil if the store has none
+	// schedules tells whether it has a Scheduler too, without which no commitment is armed.
+	schedules bool
+	fault     atomic.Pointer[Fault] // of the calls that its bank makes
+	pass      string                // the id of a pass
+	view      *memory.Run           // nil if none was started
+	token     memory.Token          // of one of its positions
+	answer    []string              // to the last question
 }
 
 // work is something that a host does in a scope.
@@ -208,6 +210,7 @@ func (w *world) worker(store driver.Adapter) *worker {
 	if h.tx, _ = driver.As[driver.Transactor](store); h.tx != nil {
 		cfg.Embedder, cfg.Redactor = letters{}, noSecrets
 	}
+	_, h.schedules = driver.As[driver.Scheduler](store)
 	ranker, err := recall.New(cfg)
 	w.must(err)
 	h.host = w.hostOn(Inject(store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
@@ -271,7 +274,8 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 			for k := range turns {
 				turns[k] = turn{rng.IntN(len(works)), rng.IntN(len(workScopes)), rng.IntN(1 << 20), 1 + rng.IntN(25), rng.IntN(2 * len(waysToFail))}
 			}
-			shortest(w, i, w.playWork(works, turns), turns, func(t []turn) *failure { return w.playWork(works, t) })
+			failed := w.playWork(works, turns)
+			shortest(w, i, failed, func(t []turn) *failure { return w.playWork(works, t) }, turns[:w.played], nil)
 		}
 	}}
 }
@@ -389,6 +393,9 @@ func (h *worker) records(say func(format string, args ...any)) {
 			for _, id := range d.Of {
 				say("%s: a document %s made of %q", describeScope(d.Scope), d.Kind, said[id])
 			}
+		}
+		if !h.schedules {
+			continue // nothing can be armed
 		}
 		for c, err := range h.engine().Commitments(h.w.ctx, tenant) {
 			h.w.must(err)

@@ -150,7 +150,8 @@ func (p *plan) step(all []move) {
 	}
 	p.limit(&m)
 	m.Keep = p.kept != nil && len(m.Events) > 0 && p.oneIn(2)
-	p.tryApply(p.Tenant, m)
+	_, err := p.tryApply(p.Tenant, m)
+	p.refused = err != nil
 }
 
 // part adds a part to a mutation, now and then about another ref of the tenant.
@@ -228,7 +229,7 @@ func (p *plan) addSwaps(m *driver.Mutation, act driver.Act) {
 
 // breakLast makes the last part of a kind fail, if the mutation has one.
 func (p *plan) breakLast(m *driver.Mutation) {
-	switch p.dice.IntN(6) {
+	switch p.dice.IntN(8) {
 	case 0:
 		lastOf(m.Live).ID = "never"
 	case 1:
@@ -243,6 +244,15 @@ func (p *plan) breakLast(m *driver.Mutation) {
 		lastOf(m.Restore).ID = "never"
 	case 5:
 		lastOf(m.Documents).Rev = 1 << 40
+	default: // it adds another event under the id of one that was there, which a store may look at last
+		for _, e := range slices.Backward(p.ref.outbox) {
+			if e.Tenant == p.Tenant {
+				other := *e
+				other.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "not " + e.ID}
+				m.Events = append(m.Events, other)
+				break
+			}
+		}
 	}
 }
 
@@ -254,11 +264,16 @@ func lastOf[T any](list []T) *T {
 	return &list[len(list)-1]
 }
 
-// limit sets limits near what the tenant has, or none.
+// limit sets limits near what the tenant has, or none. A mutation behind one that was refused most often has
+// them: what was refused does not count.
 func (p *plan) limit(m *driver.Mutation) {
 	used := p.ref.used(p.Tenant, &driver.Mutation{Limits: driver.Limits{Entries: 1}})
 	near := func(used int64) int64 { return max(0, used+int64(p.dice.IntN(4))-1) }
-	switch p.dice.IntN(6) {
+	kinds := 6
+	if p.refused {
+		kinds = 3
+	}
+	switch p.dice.IntN(kinds) {
 	case 0:
 		m.Limits.Entries = near(used.Entries)
 	case 1:

@@ -21,6 +21,7 @@ type plan struct {
 	generation int        // of the entries, which have other ids in each
 	variant    int        // of the next entry that is another one, or is the same in another form
 	dice       *rand.Rand // of the move under way
+	refused    bool       // the last mutation was
 }
 
 // wording is what the entries, documents and events of a plan are called and hold. Plans that share

@@ -109,7 +109,7 @@ func (w *world) undelivered(tenant, run string) []events.Record {
 
 func (w *world) delivered(recs ...events.Record) {
 	for _, r := range recs[:min(len(recs), 20)] {
-		w.did("mark event %s of run %s as delivered", named(r.ID), named(r.RunID))
+		w.did("mark event %s of run %s of %s as delivered", named(r.ID), named(r.RunID), named(r.Tenant))
 	}
 	w.must(w.tx.Delivered(w.ctx, recs))
 	if w.ref != nil {
