@@ -252,7 +252,9 @@ func sameList[T any](w *world, got, want []T, difference func(got, want *T) stri
 			w.fail(fmt.Sprintf("%d, as number %d %s", len(want), i+1, describe(want[i])), fmt.Sprintf("%d, as number %d %s, which has %s", len(got), i+1, describe(got[i]), diff))
 		}
 	}
-	w.check(len(got) == len(want), describe(want), "%s", describe(got))
+	if len(got) != len(want) {
+		w.fail(describe(want), describe(got))
+	}
 }
 
 func (w *world) sameEntries(got, want []driver.Entry) {
