@@ -66,8 +66,11 @@ func (w *world) explore(g *generation) {
 			steps = append(steps, step{plan: rng.IntN(plans), seed: rng.Uint64()})
 		}
 		failed := w.playSteps(g, i, steps, !g.shared && i > 0)
-		if failed == nil {
+		switch {
+		case failed == nil:
 			continue
+		case w.config.unshrunk:
+			panic(failed)
 		}
 		told, shrunk := w.steps, steps[:w.played]
 		most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more

@@ -282,8 +282,11 @@ var failedWork = workCase("work", "a forgetting, a scrub, a relay or a dropped t
 // shortest plays turns, and fails with the shortest sequence of them that fails.
 func (w *world) shortest(turns []turn, play func([]turn) *failure) {
 	first, all := play(turns), len(turns)
-	if first == nil {
+	switch {
+	case first == nil:
 		return
+	case w.config.unshrunk:
+		panic(first)
 	}
 	turns = shrink(turns, shrinkTries, func(t []turn) bool { return play(t) != nil })
 	failed := play(turns)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -51,13 +52,19 @@ func (d defect) config() Config {
 // have to meet for some defects, so that the cases are tried several times.
 func (d defect) finds(t *testing.T) bool {
 	cfg := d.config()
-	cfg.first = true
+	cfg.unshrunk = true
+	report, err := cfg.look(ctx)
+	require.NoError(t, err)
 	for range 5 {
-		report, err := cfg.check(ctx, func(name string) bool { return strings.HasPrefix(name, d.needs) })
-		require.NoError(t, err)
-		if !report.OK() {
-			t.Log(report.Failures()[0])
-			return true
+		for l, c := range everyCase() {
+			name := l.name + "/" + c.name
+			if !strings.HasPrefix(name, d.needs) || len(report.missing(c.needs)) > 0 {
+				continue
+			}
+			if w, failed := cfg.play(ctx, report, l, c, LevelVersioned); failed != nil {
+				t.Log(w.text(name, failed))
+				return true
+			}
 		}
 	}
 	return false
@@ -69,6 +76,10 @@ func (d defect) finds(t *testing.T) bool {
 func TestBroken(t *testing.T) {
 	for _, d := range defects() {
 		t.Run(strings.ReplaceAll(d.needs, "/", ":")+" "+d.name, func(t *testing.T) {
+			if strings.HasPrefix(d.needs, "FAULT/resources") { // the kit waits for what seems to be left
+				synctest.Test(t, func(t *testing.T) { require.True(t, d.finds(t), "the kit does not fail") })
+				return
+			}
 			require.True(t, d.finds(t), "the kit does not fail")
 		})
 	}
