@@ -156,12 +156,12 @@ var keptDefects = []defect{
 		}
 	}},
 	{"leaves a goroutine behind each history that is left", "FAULT/resources-transactor", func(b *broken) {
-		history, never := b.history, make(chan struct{})
+		history := b.history
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			return func(yield func(driver.Record, error) bool) {
 				for rec, err := range history(ctx, tenant, q) {
 					if !yield(rec, err) {
-						go func() { <-never }()
+						go func() { <-ctx.Done() }()
 						return
 					}
 				}
