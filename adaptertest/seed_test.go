@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,7 +21,7 @@ import (
 // goroutines used the store at once. Each store meets the cases of the law that it breaks,
 // but for the sweeps, and each tenth all cases in which a bank or an engine issues ids.
 func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
-	if os.Getenv("AGENTMEMORY_LONG") != "1" {
+	if !longRun {
 		t.Skip("some minutes: set AGENTMEMORY_LONG=1")
 	}
 	compared := 0
@@ -42,22 +41,23 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 	require.Greater(t, compared, len(defects()))
 }
 
-// TestT4_TheSameSeedGivesTheSameReportOfALongRun fails one late call of a run of MODEL with the usual sizes. The steps of
-// the sequence that meets it are the same in two runs only if all before were.
+// TestT4_TheSameSeedGivesTheSameReportOfALongRun fails one late call of a run of MODEL, with AGENTMEMORY_LONG=1 of one that is
+// longer. The steps of the sequence that meets it are the same in two runs only if all before were.
 func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
-	if testing.Short() {
-		t.Skip("some seconds")
+	last := int64(25_000)
+	if longRun {
+		last = 170_000
 	}
 	var texts [2]string
 	for i := range texts {
 		var calls atomic.Int64
 		late := func(ctx context.Context, _ *Call, next func(context.Context) error) error {
-			if calls.Add(1) == 170_000 {
+			if calls.Add(1) == last {
 				return errors.New("a late call")
 			}
 			return next(ctx)
 		}
-		cfg := Config{Seed: 7, New: func(context.Context) (driver.Adapter, error) { return Inject(inmem.New(), late), nil }}
+		cfg := Config{Seed: 7, Short: !longRun, New: func(context.Context) (driver.Adapter, error) { return Inject(inmem.New(), late), nil }}
 		report, err := cfg.check(ctx, func(name string) bool { return strings.HasPrefix(name, "MODEL/") })
 		require.NoError(t, err)
 		texts[i] = report.String()

@@ -26,8 +26,19 @@ func defects() []defect {
 	return slices.Concat(racingDefects, keptDefects, toldDefects, nameDefects, engineDefects)
 }
 
-// wholeKit is set for runs of the kit with all sizes.
-var wholeKit = os.Getenv("AGENTMEMORY_LONG") == "1" || os.Getenv("AGENTMEMORY_WHOLE") == "1"
+// longRun is set for tests that may take minutes, and wholeKit for runs of the kit with all sizes.
+var (
+	longRun  = os.Getenv("AGENTMEMORY_LONG") == "1"
+	wholeKit = longRun || os.Getenv("AGENTMEMORY_WHOLE") == "1"
+)
+
+// lawsOf lets the cases of some laws through.
+func lawsOf(names ...string) func(string) bool {
+	return func(name string) bool {
+		law, _, _ := strings.Cut(name, "/")
+		return slices.Contains(names, law)
+	}
+}
 
 // Quick lets the kit run with the sizes of -short unless AGENTMEMORY_WHOLE=1 or AGENTMEMORY_LONG=1.
 func Quick(cfg Config) Config {
@@ -49,13 +60,13 @@ func (d defect) config() Config {
 }
 
 // finds tries the cases whose names begin with what the defect needs, until one fails. Goroutines
-// have to meet for some defects, so that the cases are tried several times.
+// have to meet for some defects, so that the cases are tried many times.
 func (d defect) finds(t *testing.T) bool {
 	cfg := d.config()
 	cfg.unshrunk = true
 	report, err := cfg.look(ctx)
 	require.NoError(t, err)
-	for range 5 {
+	for range 50 {
 		for l, c := range everyCase() {
 			name := l.name + "/" + c.name
 			if !strings.HasPrefix(name, d.needs) || len(report.missing(c.needs)) > 0 {
