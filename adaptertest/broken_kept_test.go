@@ -23,20 +23,12 @@ func reopened(name, needs string, do func(b *broken)) defect {
 	}}
 }
 
-// unDeleted lists what was deleted.
-var unDeleted = listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
-	return append(found, b.others(s, found, func(r driver.Record) bool { return r.State == driver.Deleted })...)
-})
-
 // keptDefects are of what a store keeps: beyond its process, for the next call, or for itself when
 // a loop is left.
 var keptDefects = []defect{
-	reopened("keeps deletions in memory", "DURABLE/reopened", unDeleted),
-	{"loses at a kill what it has deleted", "DURABLE/killed", func(b *broken) {
-		if b.killed {
-			unDeleted(b)
-		}
-	}},
+	{"loses at a kill what it has deleted", "DURABLE/killed", listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
+		return append(found, b.others(s, found, func(r driver.Record) bool { return b.killed && r.State == driver.Deleted })...)
+	})},
 	reopened("has no log when it is opened again", "DURABLE/reopened", func(b *broken) {
 		b.read = func(ctx context.Context, _, _ string, _ int64, _ int) ([]events.RunEvent, error) {
 			return nil, ctx.Err()
