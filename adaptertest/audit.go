@@ -252,7 +252,7 @@ func sameList[T any](w *world, got, want []T, difference func(got, want *T) stri
 			w.fail(fmt.Sprintf("%d, as number %d %s", len(want), i+1, describe(want[i])), fmt.Sprintf("%d, as number %d %s, which has %s", len(got), i+1, describe(got[i]), diff))
 		}
 	}
-	if len(got) != len(want) {
+	if len(got) != len(want) { // what passes is not described
 		w.fail(describe(want), describe(got))
 	}
 }
