@@ -53,8 +53,15 @@ var operations = []operation{
 		return errors.Join(err, run.End(ctx))
 	}},
 	{name: "recall by words", why: "every entry that has a word of the question is ranked",
-		prepare: func(w *world, ctx context.Context) error { return w.recall(ctx) },
-		do:      func(w *world, ctx context.Context) error { return w.recall(ctx) }},
+		prepare: func(w *world, ctx context.Context) (err error) {
+			for range 20 { // an index can take longer to make than a question waits; its making goes on
+				if err = w.recall(ctx); err == nil {
+					break
+				}
+			}
+			return err
+		},
+		do: func(w *world, ctx context.Context) error { return w.recall(ctx) }},
 	forget(10), forget(200),
 	{name: "a consolidation with nothing to do",
 		prepare: func(w *world, ctx context.Context) error { return w.consolidate(ctx) },
