@@ -43,7 +43,6 @@ var engineDefects = []defect{
 		})(b)
 	}},
 	{"leaves archives to a collector", "DISTILL/work", lingering(func(driver.Document) bool { return true })},
-	{"leaves documents to a sweeper when a subject is forgotten", "FORGET/erased", lingering(func(driver.Document) bool { return true })},
 	{"does not tell what was put", "RECALL/work", changesWithout(func(c *driver.ChangeSet) { c.Put = nil })},
 	{"does not tell what was erased", "CHANGES/kinds", changesWithout(func(c *driver.ChangeSet) { c.Erased = nil })},
 	{"numbers versions from one in every store", "VIEW/other-incarnation", func(b *broken) {

@@ -23,20 +23,12 @@ func reopened(name, needs string, do func(b *broken)) defect {
 	}}
 }
 
-// unDeleted lists what was deleted.
-var unDeleted = listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
-	return append(found, b.others(s, found, func(r driver.Record) bool { return r.State == driver.Deleted })...)
-})
-
 // keptDefects are of what a store keeps: beyond its process, for the next call, or for itself when
 // a loop is left.
 var keptDefects = []defect{
-	reopened("keeps deletions in memory", "DURABLE/reopened", unDeleted),
-	{"loses at a kill what it has deleted", "DURABLE/killed", func(b *broken) {
-		if b.killed {
-			unDeleted(b)
-		}
-	}},
+	{"loses at a kill what it has deleted", "DURABLE/killed", listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
+		return append(found, b.others(s, found, func(r driver.Record) bool { return b.killed && r.State == driver.Deleted })...)
+	})},
 	reopened("has no log when it is opened again", "DURABLE/reopened", func(b *broken) {
 		b.read = func(ctx context.Context, _, _ string, _ int64, _ int) ([]events.RunEvent, error) {
 			return nil, ctx.Err()
@@ -156,12 +148,12 @@ var keptDefects = []defect{
 		}
 	}},
 	{"leaves a goroutine behind each history that is left", "FAULT/resources-transactor", func(b *broken) {
-		history, never := b.history, make(chan struct{})
+		history := b.history
 		b.history = func(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[driver.Record, error] {
 			return func(yield func(driver.Record, error) bool) {
 				for rec, err := range history(ctx, tenant, q) {
 					if !yield(rec, err) {
-						go func() { <-never }()
+						go func() { <-ctx.Done() }()
 						return
 					}
 				}

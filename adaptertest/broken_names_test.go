@@ -28,14 +28,6 @@ func joined(f func(s driver.Scope) driver.Scope) func(b *broken) {
 	}
 }
 
-// wallClock is what is left of an instant without its offset.
-func wallClock(t time.Time) time.Time {
-	if t.IsZero() {
-		return t
-	}
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
-}
-
 // nameDefects show with names, instants, texts and sizes of certain kinds only.
 var nameDefects = []defect{
 	{"joins tenant and ref", "CTI-1/names-joined", joined(func(s driver.Scope) driver.Scope { return at("all", s.Tenant+":"+s.Ref) })},
@@ -75,7 +67,8 @@ var nameDefects = []defect{
 	}},
 	{"compares instants as a clock on the wall shows them", "TTL/instants", func(b *broken) {
 		b.get = func(ctx context.Context, s driver.Scope, id string, at time.Time) (driver.Entry, error) {
-			return b.Store.Get(ctx, s, id, wallClock(at))
+			_, offset := at.Zone()
+			return b.Store.Get(ctx, s, id, at.Add(time.Duration(offset)*time.Second))
 		}
 	}},
 	{"counts seconds in a float", "TTL/instants", changed(func(e driver.Entry) driver.Entry {

@@ -196,8 +196,6 @@ func (b *broken) document(d *driver.Document) driver.Document {
 	return driver.Document{}
 }
 
-func isErased(r driver.Record) bool { return r.Erased }
-
 // changed alters entries as they are put.
 func changed(f func(e driver.Entry) driver.Entry) func(b *broken) {
 	return func(b *broken) {

@@ -54,7 +54,7 @@ var toldDefects = []defect{
 		return append(found, b.others(s, found, func(r driver.Record) bool { return r.Erased && r.State == driver.Deleted })...)
 	})},
 	{"has an index that an erasure does not reach", "FORGET/erased", listed(func(b *broken, s driver.Scope, _ driver.Query, found []driver.Entry) []driver.Entry {
-		return append(found, b.others(s, found, isErased)...)
+		return append(found, b.others(s, found, func(r driver.Record) bool { return r.Erased })...)
 	})},
 	{"writes back the text that a scrub took out", "SR-1/late-secret", changed(func(e driver.Entry) driver.Entry {
 		e.Content = strings.ReplaceAll(e.Content, "[REDACTED:k]", "[redacted]")

@@ -58,7 +58,7 @@ type Config struct {
 	// too that -run leaves out. 0 means one after the other.
 	Parallel int
 
-	first bool // stop at the first failure
+	unshrunk bool // a failure stays as long as it was found
 }
 
 // Offer is an ability of a store beyond the four operations.
@@ -223,9 +223,6 @@ func (cfg Config) check(ctx context.Context, wanted func(name string) bool) (*Re
 		}
 		result := run(l, c)
 		report.add(l, &result)
-		if cfg.first && result.Status == Broken {
-			break
-		}
 	}
 	return report, nil
 }

@@ -66,21 +66,22 @@ func (w *world) explore(g *generation) {
 		for range plans * length {
 			steps = append(steps, step{sequence: i, plan: rng.IntN(plans), seed: rng.Uint64()})
 		}
-		failed := w.playSteps(g, steps, !g.shared && i > 0)
-		if failed == nil && g.shared {
+		if failed := w.playSteps(g, steps, !g.shared && i > 0); failed != nil {
+			played := steps[:w.played]
+			shortest(w, i, failed, func(s []step) *failure { return w.playSteps(g, s, true) }, played, slices.Concat(before, played))
+		}
+		if g.shared {
 			before = append(before, steps...)
 		}
-		steps = steps[:w.played]
-		shortest(w, i, failed, func(s []step) *failure { return w.playSteps(g, s, true) }, steps, slices.Concat(before, steps))
 	}
 	w.unmirrored() // each sequence was audited
 }
 
-// shortest ends the case if a sequence has failed, with the shortest part of it that fails on a fresh store. If
+// shortest ends the case of a sequence that has failed, with the shortest part of it that fails on a fresh store. If
 // the sequence itself does not, it is looked for in what the store has had before as well.
 func shortest[S any](w *world, sequence int, failed *failure, play func([]S) *failure, steps, all []S) {
-	if failed == nil {
-		return
+	if w.config.unshrunk {
+		panic(failed)
 	}
 	told, shrunk := w.steps, steps
 	most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more

@@ -274,8 +274,9 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 			for k := range turns {
 				turns[k] = turn{rng.IntN(len(works)), rng.IntN(len(workScopes)), rng.IntN(1 << 20), 1 + rng.IntN(25), rng.IntN(2 * len(waysToFail))}
 			}
-			failed := w.playWork(works, turns)
-			shortest(w, i, failed, func(t []turn) *failure { return w.playWork(works, t) }, turns[:w.played], nil)
+			if failed := w.playWork(works, turns); failed != nil {
+				shortest(w, i, failed, func(t []turn) *failure { return w.playWork(works, t) }, turns[:w.played], nil)
+			}
 		}
 	}}
 }
