@@ -57,8 +57,8 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 	}
 	q.Subject = some(w, w.someRecord(s).Entry.Subjects)
 	q.Since = w.someRecord(s).created
-	if w.dice.IntN(2) == 0 {
-		q.Until = w.someRecord(s).created
+	if rec := w.someRecord(s); rec.id != "" && w.dice.IntN(2) == 0 {
+		q.Until = rec.created.Add(time.Duration(w.dice.IntN(2)))
 	}
 	for range w.dice.IntN(3) * w.dice.IntN(4) {
 		q.IDs = append(q.IDs, cmp.Or(w.someRecord(s).id, "never"))

@@ -26,15 +26,13 @@ import (
 // one over the in-memory store. What both hold then must be the same.
 type worker struct {
 	*host
-	store driver.Adapter
-	tx    driver.Transactor // nil if the store has none
-	// schedules tells whether it has a Scheduler too, without which no commitment is armed.
-	schedules bool
-	fault     atomic.Pointer[Fault] // of the calls that its bank makes
-	pass      string                // the id of a pass
-	view      *memory.Run           // nil if none was started
-	token     memory.Token          // of one of its positions
-	answer    []string              // to the last question
+	store  driver.Adapter
+	tx     driver.Transactor     // nil if the store has none
+	fault  atomic.Pointer[Fault] // of the calls that its bank makes
+	pass   string                // the id of a pass
+	view   *memory.Run           // nil if none was started
+	token  memory.Token          // of one of its positions
+	answer []string              // to the last question
 }
 
 // work is something that a host does in a scope.
@@ -103,7 +101,7 @@ var (
 		_, err := h.bank.Scrub(h.w.ctx, s.Tenant, secrets)
 		return err
 	}}
-	maintainWork = work{[]Offer{Transactor}, true, func(h *worker, s driver.Scope, x int) error {
+	maintainWork = work{[]Offer{Transactor, Tenants}, true, func(h *worker, s driver.Scope, x int) error {
 		h.w.did("maintain memory by two rounds")
 		for range 2 { // one that failed has left its place for the next
 			if _, err := h.bank.Maintain(h.w.ctx); err != nil {
@@ -210,7 +208,6 @@ func (w *world) worker(store driver.Adapter) *worker {
 	if h.tx, _ = driver.As[driver.Transactor](store); h.tx != nil {
 		cfg.Embedder, cfg.Redactor = letters{}, noSecrets
 	}
-	_, h.schedules = driver.As[driver.Scheduler](store)
 	ranker, err := recall.New(cfg)
 	w.must(err)
 	h.host = w.hostOn(Inject(store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
@@ -395,7 +392,7 @@ func (h *worker) records(say func(format string, args ...any)) {
 				say("%s: a document %s made of %q", describeScope(d.Scope), d.Kind, said[id])
 			}
 		}
-		if !h.schedules {
+		if _, schedules := driver.As[driver.Scheduler](h.store); !schedules {
 			continue // nothing can be armed
 		}
 		for c, err := range h.engine().Commitments(h.w.ctx, tenant) {

@@ -78,12 +78,7 @@ var moves = []move{
 	{topic: documents, weight: 1, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Check) }},
 	{topic: documents, weight: 2, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Remove) }},
 
-	{topic: outgoing, weight: 4, add: func(p *plan, m *driver.Mutation) {
-		m.Events = append(m.Events, p.pickEvents()...)
-		if last := &m.Events[len(m.Events)-1]; p.oneIn(8) {
-			last.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: []string{"another", ""}[p.dice.IntN(2)]} // or one that is invalid
-		}
-	}},
+	{topic: outgoing, weight: 4, add: func(p *plan, m *driver.Mutation) { m.Events = append(m.Events, p.pickEvents()...) }},
 	{topic: outgoing, weight: 2, do: func(p *plan) { p.delivered(p.pickEvents()...) }},
 	{topic: outgoing, weight: 1, do: func(p *plan) {
 		if p.kept != nil {
@@ -147,6 +142,9 @@ func (p *plan) step(all []move) {
 	}
 	if p.oneIn(8) {
 		p.breakLast(&m)
+	}
+	if p.oneIn(8) {
+		p.addTaken(&m)
 	}
 	p.limit(&m)
 	m.Keep = p.kept != nil && len(m.Events) > 0 && p.oneIn(2)
@@ -229,7 +227,7 @@ func (p *plan) addSwaps(m *driver.Mutation, act driver.Act) {
 
 // breakLast makes the last part of a kind fail, if the mutation has one.
 func (p *plan) breakLast(m *driver.Mutation) {
-	switch p.dice.IntN(8) {
+	switch p.dice.IntN(6) {
 	case 0:
 		lastOf(m.Live).ID = "never"
 	case 1:
@@ -237,23 +235,22 @@ func (p *plan) breakLast(m *driver.Mutation) {
 	case 2:
 		lastOf(m.Retire).ID = "never"
 	case 3:
-		if x := lastOf(m.Retire); x.For != "" {
-			x.For = "never"
-		}
+		lastOf(m.Retire).For = "never"
 	case 4:
 		lastOf(m.Restore).ID = "never"
 	case 5:
 		lastOf(m.Documents).Rev = 1 << 40
-	default: // it adds another event under the id of one that was there, which a store may look at last
-		for _, e := range slices.Backward(p.ref.outbox) {
-			if e.Tenant == p.Tenant {
-				other := *e
-				other.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "not " + e.ID}
-				m.Events = append(m.Events, other)
-				break
-			}
-		}
 	}
+}
+
+// addTaken adds an event under the id of one that is there, at which a store may look last.
+func (p *plan) addTaken(m *driver.Mutation) {
+	e := p.pickEvents()[0]
+	if p.ref.there(eventName{e.Tenant, e.RunID, e.ID}) == nil {
+		p.tryApply(p.Tenant, driver.Mutation{Events: []events.Record{e}})
+	}
+	e.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "another"}
+	m.Events = append(m.Events, e)
 }
 
 // lastOf is the last of a list, or one of no list.

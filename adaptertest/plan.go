@@ -189,7 +189,7 @@ func (p *plan) document() (d driver.Document) {
 		d = note(p.Scope, "n", "")
 	case 1:
 		d = note(p.Scope, "t", "")
-		d.Due = p.began.Add(time.Duration(p.dice.IntN(lastDue)) * time.Millisecond)
+		d.Due = p.began.Add(time.Duration(p.dice.IntN(3)) * time.Millisecond) // often that of another
 	case 2:
 		d = digest(p.Scope, "d", p.ids(p.pickLive())...)
 	case 3:
