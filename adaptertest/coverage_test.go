@@ -72,19 +72,22 @@ func (r *reach) see(c *Call) {
 	}
 }
 
-// Each part of a mutation meets entries in each state in some generated sequence, with the sizes of -short.
+// Each part of a mutation meets entries in each state in some generated sequence of -short, with one of three
+// seeds.
 func TestT1_TheGeneratorReachesEachState(t *testing.T) {
 	met := map[string]bool{}
 	generated := []string{"IDEMPOTENCE/again", "BATCH/parts", "DOCUMENT/steps", "FORGET/erased", "VIEW/lives", "MODEL/short", "MODEL/random"}
-	report, err := Config{Short: true, New: func(context.Context) (driver.Adapter, error) {
-		r := &reach{inmem.New(), map[driver.Located]bool{}, met}
-		return Inject(r.store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
-			r.see(c)
-			return next(ctx)
-		}), nil
-	}}.check(ctx, cases(generated...))
-	require.NoError(t, err)
-	require.True(t, report.OK(), report)
+	for seed := range uint64(3) {
+		report, err := Config{Seed: seed, Short: true, New: func(context.Context) (driver.Adapter, error) {
+			r := &reach{inmem.New(), map[driver.Located]bool{}, met}
+			return Inject(r.store, func(ctx context.Context, c *Call, next func(context.Context) error) error {
+				r.see(c)
+				return next(ctx)
+			}), nil
+		}}.check(ctx, cases(generated...))
+		require.NoError(t, err)
+		require.True(t, report.OK(), report)
+	}
 	for _, part := range []string{"put", "delete", "expect live", "retire", "succeed", "restore", "erase", "make a document"} {
 		for _, state := range []string{"absent", "live", "expired", "deleted", "merged", "superseded", "erased", "restored"} {
 			assert.True(t, met[part+" of "+state], "%s of %s", part, state)

@@ -130,11 +130,11 @@ func split(k int) (one, other string) {
 
 // nameCases are a generation for each position.
 func nameCases() []testCase {
-	g := generation{sequences: [3]int{1, 2, 12}, steps: 9}
+	g := generation{steps: 9}
 	var all []generation
 	for _, at := range positions {
-		if g.topics, g.audited = everyTopic[:5], 400; at.name == "tenant" {
-			g.topics, g.audited = everyTopic[:6], 25
+		if g.topics, g.audited, g.sequences = everyTopic[:5], 400, [3]int{1, 2, 12}; at.name == "tenant" {
+			g.topics, g.audited, g.sequences = everyTopic[:6], 25, [3]int{3, 4, 12}
 		}
 		g.name, g.says, g.needs = "names-"+at.name, "no operation takes one "+at.name+" for another, however alike they are", at.needs
 		g.plans = func(w *world, i int) []*plan {

@@ -47,7 +47,7 @@ var moves = []move{
 	{topic: basic, weight: 2, do: func(p *plan) { p.now = p.began.Add(time.Duration(p.dice.IntN(lastDue)) * time.Millisecond) }},
 	{topic: basic, weight: 1, do: func(p *plan) { p.generation++ }},
 
-	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, p.located(p.pickLive())...) }},
+	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, p.located(p.pickLive())...) }},
 	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) { p.places(m, p.members(p.pick("absent"))) }},
 	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) { p.places(m, p.others(p.pick("live", "merged", "absent"))) }},
 	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) { p.places(m, p.remainder(p.pick("erased"))) }},
@@ -59,7 +59,7 @@ var moves = []move{
 		p.places(m, all)
 	}},
 	{topic: entries, weight: 4, add: func(p *plan, m *driver.Mutation) { p.retires(m, driver.Merged) }},
-	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) { p.retires(m, driver.Superseded) }},
+	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) { p.retires(m, driver.Superseded) }},
 	{topic: entries, weight: 1, add: func(p *plan, m *driver.Mutation) {
 		for _, id := range p.ids(p.pickLive()) {
 			m.Retire = append(m.Retire, retire(p.Scope, id, driver.Deleted, ""))
@@ -68,7 +68,7 @@ var moves = []move{
 	{topic: entries, weight: 4, add: func(p *plan, m *driver.Mutation) {
 		m.Restore = append(m.Restore, p.located(p.pick("merged", "superseded"))...)
 	}},
-	{topic: entries, weight: 2, add: func(p *plan, m *driver.Mutation) {
+	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) {
 		m.Erase = append(m.Erase, append(p.located(p.pick("live", "restored", "merged", "deleted", "superseded")), located(p.Scope, "never")...)...)
 	}},
 	{topic: entries, weight: 2, add: (*plan).expectHeirs},

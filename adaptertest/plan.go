@@ -95,11 +95,11 @@ func (w *world) stateOf(s driver.Scope, id string) string {
 
 // pick picks a name, most often one whose entry is in one of the states.
 func (p *plan) pick(states ...string) string {
-	fit := slices.DeleteFunc(slices.Clone(members), func(name string) bool {
-		return !slices.Contains(states, p.stateOf(p.Scope, p.ids(name)[0]))
-	})
-	if len(fit) == 0 || p.oneIn(3) {
-		fit = members
+	fits := func(name string) bool { return slices.Contains(states, p.stateOf(p.Scope, p.ids(name)[0])) }
+	fit := slices.DeleteFunc(slices.Clone(members), func(name string) bool { return !fits(name) })
+	others := slices.DeleteFunc(slices.Clone(members), fits)
+	if len(fit) == 0 || len(others) > 0 && p.oneIn(4) {
+		fit = others
 	}
 	return fit[p.dice.IntN(len(fit))]
 }
