@@ -2,6 +2,7 @@ package adaptertest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -112,8 +113,8 @@ func invalidMutations() []driver.Mutation {
 		// a retirement in favour of nothing or of itself, a deletion in favour of an entry, and one to no state
 		retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
 		retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
-		// events without a payload, of a broken schema, version or time, and limits below zero
-		queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
+		// events named twice, without a payload, of a broken schema, version or time, and limits below zero
+		queue(slices.Repeat(ofEvent(func(*events.Record, string) {})("").Events, 2)...), queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
 		ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
 		ofEvent(func(e *events.Record, _ string) { e.SchemaVersion = -1 })(""), ofEvent(func(e *events.Record, _ string) { e.Time = time.Time{} })(""),
 		{Limits: driver.Limits{Entries: -1}}, {Limits: driver.Limits{Bytes: -1}}, {Limits: driver.Limits{Waiting: -1}},
