@@ -184,10 +184,10 @@ func heirOf(i int) int { return i * (i % 2) }
 
 // document is one of the documents of a plan.
 func (p *plan) document() (d driver.Document) {
-	switch p.dice.IntN(7) {
+	switch p.dice.IntN(8) {
 	case 0:
 		d = note(p.Scope, "n", "")
-	case 1:
+	case 1, 7:
 		d = note(p.Scope, "t", "")
 		d.Due = p.began.Add(time.Duration(p.dice.IntN(3)) * time.Millisecond) // often that of another
 	case 2:
