@@ -28,7 +28,9 @@ type Config struct {
 
 	// Crash opens the data of a again as they are where a keeps them, as after a kill of
 	// its process: a is not closed before, and nothing of what it still holds back is
-	// written. A store with files opens a copy of them. Nil means that the report cannot
+	// written. A store with files opens a copy of them; where its engine removes files meanwhile,
+	// a checkpoint of the engine's that writes nothing of what is held back. The kit goes on with the store
+	// that Crash returns, and only closes a. Nil means that the report cannot
 	// say more of a durable store than that its durability is not proven: one that writes
 	// only as it is closed would pass.
 	Crash func(ctx context.Context, a driver.Adapter) (driver.Adapter, error)
