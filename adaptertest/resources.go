@@ -25,13 +25,13 @@ func (w *world) leavesNothing(n int, what string, do func(i int)) {
 	goroutines, files := 0, 0
 	for range 2 {
 		w.quietly(what, func() {
-			goroutines, files = growth(w.ctx, n/4, func() {
+			goroutines, files = growth(w.ctx, n/5, func() {
 				for i := range n {
 					do(i)
 				}
 			})
 		})
-		if max(goroutines, files) < n/4 {
+		if max(goroutines, files) < n/5 {
 			return
 		}
 	}
@@ -57,8 +57,8 @@ func growth(ctx context.Context, bound int, do func()) (goroutines, files int) {
 	}
 }
 
-// leftBehind is how often each method is called, which is more often than a pool has connections.
-const leftBehind = 40
+// leftBehind is how often each method is called. One loop in four is left, which are more than may stay.
+const leftBehind = 48
 
 // sweepResources calls every method, under contexts that last and such as end under way, and leaves loops.
 func sweepResources(w *world, all []method) {
