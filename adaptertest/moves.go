@@ -243,12 +243,10 @@ func (p *plan) breakLast(m *driver.Mutation) {
 	}
 }
 
-// addTaken adds an event under the id of one that is there, at which a store may look last.
+// addTaken adds an event under the id of one that it puts there before, at which a store may look last.
 func (p *plan) addTaken(m *driver.Mutation) {
 	e := p.pickEvents()[0]
-	if p.ref.there(eventName{e.Tenant, e.RunID, e.ID}) == nil {
-		p.tryApply(p.Tenant, driver.Mutation{Events: []events.Record{e}})
-	}
+	p.tryApply(p.Tenant, driver.Mutation{Events: []events.Record{e}})
 	e.Payload = events.MemoryWritten{MemoryRef: home.Ref, MemoryID: "another"}
 	m.Events = append(m.Events, e)
 }
@@ -266,10 +264,7 @@ func lastOf[T any](list []T) *T {
 func (p *plan) limit(m *driver.Mutation) {
 	used := p.ref.used(p.Tenant, &driver.Mutation{Limits: driver.Limits{Entries: 1}})
 	near := func(used int64) int64 { return max(0, used+int64(p.dice.IntN(4))-1) }
-	kinds := 6
-	if p.refused {
-		kinds = 3
-	}
+	kinds := map[bool]int{false: 6, true: 3}[p.refused]
 	switch p.dice.IntN(kinds) {
 	case 0:
 		m.Limits.Entries = near(used.Entries)

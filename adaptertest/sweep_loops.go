@@ -136,29 +136,32 @@ func (w *world) sweepLoops(loops ...loop) {
 // sweepLoop makes moves in the body of a loop.
 func (w *world) sweepLoop(l loop, p, other *plan) {
 	before := l.held()
-	seen, ever, gone := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	last := ""
+	seen, ever, gone, last := map[string]bool{}, map[string]bool{}, map[string]bool{}, ""
+	for _, name := range before {
+		ever[name] = true
+	}
 	for name := range l.all {
-		w.check(!seen[name], "each thing once", "%s again", short(name))
+		w.check(!seen[name] || gone[name], "each thing once", "%s again", short(name))
 		w.check(!l.sorted || last <= name, "the order of the names", "%s behind %s", short(name), short(last))
 		seen[name], last = true, name
 		if len(seen)%5 == 0 && len(seen) <= 60 {
-			p.moved(1, everyTopic[:5]...)
-			p.moved(1, outgoing)
-			other.moved(1, everyTopic[:6]...)
-			w.puts(at(home.Tenant, manyID("new", len(w.ref.tenant(home.Tenant).refs))), "x")
-			now := map[string]bool{}
-			for _, name := range l.held() {
-				now[name], ever[name] = true, true
-			}
-			for _, name := range before {
-				gone[name] = gone[name] || !now[name]
+			for _, change := range []func(){
+				func() { p.moved(1, everyTopic[:5]...) }, func() { p.moved(1, outgoing) }, func() { other.moved(1, everyTopic[:6]...) },
+				func() { w.puts(at(home.Tenant, manyID("new", len(w.ref.tenant(home.Tenant).refs))), "x") },
+			} {
+				change()
+				now := map[string]bool{}
+				for _, name := range l.held() {
+					now[name], ever[name] = true, true
+				}
+				for name := range ever { // an event that was delivered may be queued anew
+					gone[name] = gone[name] || !now[name]
+				}
 			}
 		}
 	}
 	for _, name := range before {
 		w.check(seen[name] || gone[name], "everything that was there throughout", "all but %s", short(name))
-		ever[name] = true
 	}
 	for name := range sorted(seen) {
 		w.check(ever[name], "what was there", "%s", short(name))
