@@ -372,9 +372,11 @@ func (w *world) sameDue(got, want []driver.Document, limit int) {
 	if !slices.EqualFunc(dues(got), dues(first), time.Time.Equal) {
 		w.fail("what is due at "+describe(dues(first)), "at "+describe(dues(got)))
 	}
-	if len(first) == len(want) {
-		w.sameDocuments(slices.SortedFunc(slices.Values(got), compareDue), want)
-	}
+	came := slices.SortedFunc(slices.Values(got), compareDue)
+	w.sameDocuments(came, slices.DeleteFunc(slices.Clone(want), func(d driver.Document) bool {
+		_, is := slices.BinarySearchFunc(came, d, compareDue)
+		return !is && len(first) < len(want) // the limit leaves out some of an instant
+	}))
 }
 
 // heldOf are some of the versions that the store gave of a tenant, the first and the

@@ -128,7 +128,7 @@
 // # Concurrency
 //
 // Cases run one after the other, each on a store of its own; some of them use it from several
-// goroutines. A store of 50 milliseconds a call takes an hour and a half with -short that way, and a
+// goroutines. A store of 50 milliseconds a call takes an hour and three quarters with -short that way, and a
 // quarter of an hour with [Config.Parallel] set to 16. A call may be slow, but not for ever: no limit
 // is on the time of several.
 package adaptertest
