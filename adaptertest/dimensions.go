@@ -12,10 +12,12 @@ import (
 
 // What plans of a generation differ in.
 
-// alone is one plan in a tenant of its own.
+// alone is one plan in a tenant of its own. In one of eight each name means twenty.
 func alone(w *world, i int) []*plan {
-	return []*plan{w.newPlan(at(fmt.Sprintf("tenant %d", i), "ref"), nil)}
+	return []*plan{w.newPlan(at(fmt.Sprintf("tenant %d", i), "ref"), func(p *plan) { p.many = oneOrTwenty[i%8] })}
 }
+
+var oneOrTwenty = [8]int{1, 1, 1, 1, 1, 1, 1, 20}
 
 // severalScopes are such that a store which confuses tenants or refs shows it.
 func severalScopes(w *world, i int) (all []*plan) {

@@ -142,11 +142,16 @@ func called[T any](ctx context.Context, f faulty, method string, given []any, ca
 
 // walked makes one call of each walk over what a store yields.
 func walked[T any](ctx context.Context, f faulty, method string, given []any, walk func(context.Context) iter.Seq2[T, error]) iter.Seq2[T, error] {
+	all := walk(ctx)
 	return func(yield func(T, error) bool) {
 		stopped := false
 		c := &Call{Method: method, given: given}
-		err := f.fault(ctx, c, func(ctx context.Context) error {
-			for x, err := range walk(ctx) {
+		err := f.fault(ctx, c, func(changed context.Context) error {
+			seq := all
+			if changed != ctx {
+				seq = walk(changed)
+			}
+			for x, err := range seq {
 				if err != nil {
 					return err
 				}

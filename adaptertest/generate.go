@@ -27,7 +27,7 @@ type generation struct {
 	steps      int                           // up to so many for each plan
 	audited    int                           // one step in so many is audited
 	shared     bool                          // sequences share a store, and have tenants of their own
-	settle     func(w *world)                // happens at one step in three, and everything is audited then
+	settle     func(w *world)                // happens at one step in two
 }
 
 // generate makes cases of generations.
@@ -121,6 +121,9 @@ func (w *world) playSteps(g *generation, steps []step, fresh bool) *failure {
 			p := plans[s.sequence][s.plan]
 			p.dice = rand.New(rand.NewPCG(s.seed, 0))
 			if s.fill != "" {
+				if w.level == LevelVersioned && s.sequence%4 == 0 {
+					w.version(p.Tenant) // that of nothing, too
+				}
 				p.fill(s.fill)
 				continue
 			}
@@ -128,11 +131,10 @@ func (w *world) playSteps(g *generation, steps []step, fresh bool) *failure {
 			if w.level == LevelVersioned && p.oneIn(3) {
 				w.version(p.Tenant)
 			}
-			switch {
-			case g.settle != nil && (k == len(steps)-1 || p.oneIn(3)):
+			if g.settle != nil && (k == len(steps)-1 || p.oneIn(2)) {
 				g.settle(w)
-				w.audit()
-			case g.audited > 0 && p.oneIn(g.audited):
+			}
+			if g.audited > 0 && p.oneIn(g.audited) {
 				w.auditTenant(p.Tenant, w.instants(p.Tenant)[:1])
 			}
 		}

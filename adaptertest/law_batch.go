@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -17,10 +18,12 @@ func readersSeeWhole(w *world) {
 		all[i] = manyID("e", i)
 	}
 	w.puts(home, all[:window]...)
+	downwards := slices.Clone(all) // against the window, which a read as fast as the writer would pass otherwise
+	slices.Reverse(downwards)
 	readers := []func() []driver.Entry{
 		func() []driver.Entry { return w.list(home, driver.Query{At: w.now}) },
 		func() (live []driver.Entry) {
-			for _, rec := range w.lookUp(home, all...) {
+			for _, rec := range w.lookUp(home, downwards...) {
 				if rec.State == driver.Live {
 					live = append(live, rec.Entry)
 				}

@@ -104,7 +104,7 @@ func (w *world) sizes() []int {
 // long is a text of n bytes that no part of it equals.
 func long(n int) string {
 	var b strings.Builder
-	filler := strings.Repeat("words é of any kind ", 50)
+	filler := strings.Repeat("words é of any kind\r\n", 50)
 	for i := 0; b.Len() < n; i++ {
 		fmt.Fprintf(&b, "%d %s", i, filler)
 	}
@@ -117,7 +117,7 @@ func longTexts(w *world) {
 	for i, n := range w.sizes() {
 		e := w.entry(fmt.Sprint("e", i))
 		e.Content = long(n)
-		e.Tags, e.Subjects = []string{long(min(n, 256))}, []string{long(min(n, driver.MaxLabelBytes))}
+		e.Tags, e.Subjects = []string{long(min(n, 256))}, []string{strings.ReplaceAll(long(min(n, driver.MaxLabelBytes)), "\r\n", "  ")}
 		w.put(home, e)
 		e.Content = e.Content[:len(e.Content)-1] + "~"
 		w.mustBe(w.tryPut(home, e), driver.ErrConflict)

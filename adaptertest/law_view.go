@@ -32,20 +32,14 @@ func (w *world) refused(s driver.Scope, v driver.Version) {
 func unknownVersion(w *world) {
 	w.puts(home, "a")
 	v := w.version(home.Tenant)
-	for _, forged := range []driver.Version{"0", "1", "-1", "x", "é", "18446744073709551616", "';"} {
-		w.did("make up a version: %q", forged)
-		w.refused(home, forged)
-	}
+	forged := []driver.Version{"0", "1", "-1", "x", "é", "18446744073709551616", "';", v + "0", v + " "}
 	if n, mark, err := v.Parse(); err == nil {
 		mark[0]++
-		w.did("give the version another mark")
-		w.refused(home, mark.Version(n))
-		w.refused(home, mark.Version(0))
-		w.refused(home, mark.Version(n+1))
+		forged = append(forged, mark.Version(n), mark.Version(0), mark.Version(n+1))
 	}
-	for _, more := range []driver.Version{"0", " "} {
-		w.did("write %q behind a version", more)
-		w.refused(home, v+more)
+	for _, version := range forged {
+		w.did("make up a version: %q", version)
+		w.refused(home, version)
 	}
 	w.sameIDs(w.list(home, driver.Query{At: w.now, Version: v}), []string{"a"})
 }

@@ -149,7 +149,7 @@ func laws() []law {
 
 // settled is a generation whose store is opened in another way now and then.
 func settled(name, says string, needs Offer, settle func(w *world)) generation {
-	return generation{name: name, says: says, needs: []Offer{needs}, settle: settle, topics: everyTopic[:6], plans: severalScopes, sequences: [3]int{4, 8, 60}, steps: 27}
+	return generation{name: name, says: says, needs: []Offer{needs}, settle: settle, topics: everyTopic[:6], plans: severalScopes, sequences: [3]int{4, 8, 60}, steps: 27, audited: 3}
 }
 
 // sized is a generation with many of everything.

@@ -44,7 +44,7 @@ var moves = []move{
 			p.delete(p.Scope, id, false)
 		}
 	}},
-	{topic: basic, weight: 2, do: func(p *plan) { p.now = p.began.Add(time.Duration(p.dice.IntN(lastDue)) * time.Millisecond) }},
+	{topic: basic, weight: 2, do: func(p *plan) { p.now = p.began.Add(time.Duration(p.dice.IntN(2*lastDue)) * time.Millisecond / 2) }},
 	{topic: basic, weight: 1, do: func(p *plan) { p.generation++ }},
 
 	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) { m.Live = append(m.Live, p.located(p.pickLive())...) }},
@@ -79,7 +79,13 @@ var moves = []move{
 	{topic: documents, weight: 2, add: func(p *plan, m *driver.Mutation) { p.addSwaps(m, driver.Remove) }},
 
 	{topic: outgoing, weight: 4, add: func(p *plan, m *driver.Mutation) { m.Events = append(m.Events, p.pickEvents()...) }},
-	{topic: outgoing, weight: 2, do: func(p *plan) { p.delivered(p.pickEvents()...) }},
+	{topic: outgoing, weight: 2, do: func(p *plan) {
+		recs := append(p.pickEvents(), p.pickEvents()...)
+		if p.oneIn(2) {
+			recs[0].Tenant = "another"
+		}
+		p.delivered(recs...)
+	}},
 	{topic: outgoing, weight: 1, do: func(p *plan) {
 		if p.kept != nil {
 			p.purgeEvents(p.began.Add(time.Duration(p.dice.IntN(15)-10) * time.Millisecond))
@@ -197,19 +203,17 @@ func (p *plan) retires(m *driver.Mutation, state driver.State) {
 	}
 }
 
-// expectHeirs expects of an entry what was merged into it, or, now and then, one more.
+// expectHeirs expects of one entry or two what was merged into them, or, now and then, one more.
 func (p *plan) expectHeirs(m *driver.Mutation) {
-	heir := driver.Located{Scope: p.Scope, ID: p.ids(p.pickLive())[0]}
-	var merged []string
-	for _, rec := range p.ref.tenant(p.Tenant).refs[p.Ref] {
-		if rec.For == heir.ID {
-			merged = append(merged, rec.id)
+	m.MergedInto = map[driver.Located][]string{}
+	for range 1 + p.dice.IntN(2) {
+		heir := driver.Located{Scope: p.Scope, ID: p.ids(p.pick("live", "restored", "merged"))[0]}
+		merged := p.ref.tenant(p.Tenant).retiredFor(heir)
+		if p.oneIn(4) {
+			merged = append(merged[:max(0, len(merged)-1)], "never")
 		}
+		m.MergedInto[heir] = merged
 	}
-	if p.oneIn(4) {
-		merged = append(merged[:max(0, len(merged)-1)], "never")
-	}
-	m.MergedInto = map[driver.Located][]string{heir: merged}
 }
 
 // addSwaps does something with a document, most often one that the mutation does not name yet.
@@ -218,7 +222,11 @@ func (p *plan) addSwaps(m *driver.Mutation, act driver.Act) {
 	if p.oneIn(4) {
 		off = int64(p.dice.IntN(3) - 1)
 	}
-	added := p.swaps(act, p.document(), off)
+	d := p.document()
+	if (act == driver.Check || act == driver.Remove) && p.oneIn(4) {
+		d.Class = (d.Class + 1) % 3
+	}
+	added := p.swaps(act, d, off)
 	twice := slices.ContainsFunc(m.Documents, func(x driver.DocumentSwap) bool { return nameOf(&x.Document) == nameOf(&added[0].Document) })
 	if !twice || p.oneIn(16) {
 		m.Documents = append(m.Documents, added...)

@@ -41,7 +41,7 @@ const lastDue = 8
 
 func (w *world) newPlan(s driver.Scope, change func(p *plan)) *plan {
 	p := &plan{world: w, Scope: s, wording: wording{tag: "tag", subject: "everyone", source: "source", run: "run-1", group: "group", began: epoch, many: 1,
-		text: func(of string) string { return "contént of " + of }}} // of more bytes than letters
+		text: func(of string) string { return "contént 内容 of " + of }}} // of more bytes than letters
 	if change != nil {
 		change(p)
 	}
@@ -151,7 +151,7 @@ var entryChanges = []func(e *driver.Entry){
 	func(e *driver.Entry) { e.RunID += "x" },
 	func(e *driver.Entry) { e.RunID = strings.ToUpper(e.RunID) },
 	func(e *driver.Entry) { e.Subjects = e.Subjects[:min(1, len(e.Subjects))] },
-	func(e *driver.Entry) { e.Subjects = slices.Sorted(slices.Values(append(e.Subjects, "a"))) },
+	func(e *driver.Entry) { e.Subjects = slices.Sorted(slices.Values(e.Subjects)) },
 	func(e *driver.Entry) { e.Sources = nil },
 	func(e *driver.Entry) { e.Sources = slices.Sorted(slices.Values(e.Sources)) },
 	func(e *driver.Entry) { e.Sources = e.Sources[min(1, len(e.Sources)):] },
@@ -200,7 +200,7 @@ func (p *plan) document() (d driver.Document) {
 	case 5:
 		d = file(p.Scope, "f", p.subject, []string{"one", "two"}[p.dice.IntN(2)])
 	case 6:
-		d = note(at(p.Tenant, ""), "n", "")
+		d = []driver.Document{note(at(p.Tenant, ""), "n", ""), file(at(p.Tenant, ""), "f", p.subject)}[p.dice.IntN(2)]
 	}
 	if p.oneIn(16) {
 		d.Class = driver.HostText
@@ -217,8 +217,8 @@ func (p *plan) document() (d driver.Document) {
 func (p *plan) swaps(act driver.Act, d driver.Document, off int64) (all []driver.DocumentSwap) {
 	for i, key := range p.each(d.Key) {
 		x := driver.DocumentSwap{Document: d, Act: act}
-		if x.Key = key; len(d.Of) > 0 && i < p.many-1 { // the last is made of all of them
-			x.Of = d.Of[i : i+1]
+		if x.Key = key; len(d.Of) > 0 && i < p.many-1 { // a half is made of the first, and the last of all of them
+			x.Of = d.Of[heirOf(i):][:1]
 		}
 		x.Rev = max(0, p.ref.tenant(p.Tenant).documents[nameOf(&x.Document)].Rev+off)
 		if act == driver.Retain && x.Rev == 0 {
@@ -232,9 +232,8 @@ func (p *plan) swaps(act driver.Act, d driver.Document, off int64) (all []driver
 // events are the many events of one name.
 func (p *plan) events(run, name string) (all []events.Record) {
 	for _, id := range p.each(name + p.wording.event) {
-		e := p.world.event(run, id)
-		e.Tenant, e.NodeID, e.Time = p.Tenant, p.node, p.began.Add(-time.Duration(p.dice.IntN(10))*time.Millisecond) // the order is that of commits
-		all = append(all, e)
+		all = append(all, withPayload(events.Record{ID: id, Tenant: p.Tenant, RunID: run, NodeID: p.node,
+			Time: p.began.Add(-time.Duration(p.dice.IntN(10)) * time.Millisecond)})) // the order is that of commits
 	}
 	return all
 }

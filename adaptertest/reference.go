@@ -32,7 +32,6 @@ type refTenant struct {
 	changes          []refChange
 	erasedAt         map[string][]refSpan // by ref: of versions at which something was live that is erased now
 	purged           map[place]bool       // ids that were purged: what becomes of them is open
-	first            []driver.Placed      // the first that were ever put, gone or not
 }
 
 type place struct{ ref, id string }
@@ -90,6 +89,16 @@ func (r *reference) tenant(name string) *refTenant {
 }
 
 func (t *refTenant) find(ref, id string) *refRecord { return t.records[place{ref, id}] }
+
+// retiredFor are the ids of all that was retired in favour of an entry.
+func (t *refTenant) retiredFor(heir driver.Located) (all []string) {
+	for _, rec := range t.refs[heir.Ref] {
+		if rec.For == heir.ID {
+			all = append(all, rec.id)
+		}
+	}
+	return all
+}
 
 // inListOrder is newest first, ties by the id, descending. An erased record keeps its
 // place.
@@ -150,9 +159,6 @@ func (c *change) insert(p *driver.Placed) {
 		c.refs[p.Ref] = slices.Delete(c.refs[p.Ref], where, where+1)
 	})
 	c.note(driver.Located{Scope: p.Scope, ID: e.ID}, refPut)
-	if len(c.first) < auditedFirst {
-		c.first = append(c.first, *p)
-	}
 }
 
 // end closes the record's life.
@@ -296,13 +302,7 @@ func (c *change) commit(m *driver.Mutation) bool {
 		}
 	}
 	for heir, want := range m.MergedInto {
-		var of []string
-		for _, held := range c.refs[heir.Ref] {
-			if held.For == heir.ID {
-				of = append(of, held.id)
-			}
-		}
-		if !slices.Equal(slices.Sorted(slices.Values(of)), slices.Sorted(slices.Values(want))) {
+		if !slices.Equal(slices.Sorted(slices.Values(c.retiredFor(heir))), slices.Sorted(slices.Values(want))) {
 			return false
 		}
 	}
@@ -475,11 +475,15 @@ func (r *reference) drop(tenant string) {
 	was := r.tenant(tenant)
 	delete(r.tenants, tenant)
 	t := r.tenant(tenant)
-	t.version, t.horizon, t.first, t.revised = was.version+1, was.version+1, was.first, was.revised
+	t.version, t.horizon, t.revised = was.version+1, was.version+1, was.revised
 	for name := range r.waiting {
 		if name.tenant == tenant {
 			delete(r.waiting, name)
 		}
 	}
-	r.log.drop(tenant)
+	for run := range r.log.runs {
+		if run.tenant == tenant {
+			r.log.forget(run)
+		}
+	}
 }

@@ -243,15 +243,6 @@ func (m *logModel) emit(recs []events.Record) {
 	}
 }
 
-// drop empties the runs of a tenant.
-func (m *logModel) drop(tenant string) {
-	for run := range m.runs {
-		if run.tenant == tenant {
-			m.forget(run)
-		}
-	}
-}
-
 // forget empties a run.
 func (m *logModel) forget(run logRun) {
 	m.runs[run] = nil
@@ -274,7 +265,7 @@ func withPayload(e events.Record) events.Record {
 		events.HostPayload{Type: "acme.thing_1.x-y", JSON: []byte(`null`)},
 	}
 	h := fnv.New32a()
-	io.WriteString(h, e.ID)
+	io.WriteString(h, e.Tenant+e.RunID+e.ID)
 	n := h.Sum32()
 	if n%2 == 0 {
 		e.CausationID, e.EngineVersion, e.SchemaVersion = "before", "2.1 <x>", 1<<53/2

@@ -18,7 +18,7 @@ var home = at("acme", "support")
 
 // entry is an entry as a bank would make it now.
 func (w *world) entry(id string) driver.Entry {
-	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now, RunID: "run-1"}
+	return driver.Entry{ID: id, Content: "content of " + id, Tags: []string{}, CreatedAt: w.now.Truncate(time.Millisecond), RunID: "run-1"}
 }
 
 func (w *world) tryPut(s driver.Scope, e driver.Entry) error {

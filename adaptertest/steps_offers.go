@@ -163,15 +163,15 @@ func (w *world) listed(after driver.Scope, want ...driver.Scope) {
 
 // drop drops a tenant by calls with a limit, and expects an end within some calls.
 func (w *world) drop(tenant string, limit, calls int) {
-	for range calls {
+	for n := range calls {
 		w.did("drop %s, about %d at a time", named(tenant), limit)
 		more, err := w.tenants.DropTenant(w.ctx, tenant, limit)
 		w.must(err)
-		if !more {
-			if w.ref != nil {
-				w.ref.drop(tenant)
-			}
+		if w.ref.drop(tenant); !more {
 			return
+		}
+		if n == 0 && w.level == LevelVersioned {
+			w.auditHorizons() // versions go with the first call
 		}
 	}
 	w.fail(fmt.Sprintf("nothing is left after %d calls", calls), "more is left")

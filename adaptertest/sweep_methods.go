@@ -29,12 +29,21 @@ var methods = []method{
 		return one(w.store.List(x.ctx, x.scope, driver.Query{At: w.now, Tags: x.tags}))
 	}},
 	{"Delete", "", true, func(w *world, x words) answer { return one(w.store.Delete(x.ctx, x.scope, x.id, w.now)) }},
-	{"Apply", Transactor, true, func(w *world, x words) answer {
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation {
 		m := acts(driver.Set, driver.Document{Scope: x.scope, Kind: "kind", Key: x.id, Value: []byte(x.text), Group: x.id})
-		m.At, m.Live, m.Put = w.now, located(x.scope, x.id), []driver.Placed{{Scope: x.scope, Entry: x.entry}}
-		return one(w.tx.Apply(x.ctx, x.scope.Tenant, m))
-	}},
+		m.Live, m.Put = located(x.scope, x.id), []driver.Placed{{Scope: x.scope, Entry: x.entry}}
+		return m
+	})},
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation { return acts(driver.Set, note(x.scope, x.id, "")) })},
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation { return acts(driver.Set, file(x.scope, x.id)) })},
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation {
+		return driver.Mutation{Put: w.placed(x.scope, "limited"), Limits: driver.Limits{Entries: 1000}}
+	})},
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation {
+		return queue(withPayload(events.Record{ID: x.id, Tenant: x.scope.Tenant, RunID: x.text, Time: w.now}))
+	})},
 	{"Lookup", Transactor, false, func(w *world, x words) answer { return one(w.tx.Lookup(x.ctx, x.scope, []string{x.id, "b"})) }},
+	{"Lookup", Transactor, false, func(w *world, x words) answer { return one(w.tx.Lookup(x.ctx, x.scope, nil)) }},
 	{"History", Transactor, false, func(w *world, x words) answer {
 		return each(w, x, w.tx.History(x.ctx, x.scope.Tenant, driver.HistoryQuery{Ref: x.scope.Ref}))
 	}},
@@ -48,6 +57,7 @@ var methods = []method{
 		event.Tenant = x.scope.Tenant
 		return one(nothing{}, w.tx.Delivered(x.ctx, []events.Record{event}))
 	}},
+	{"Delivered", Transactor, true, func(w *world, x words) answer { return one(nothing{}, w.tx.Delivered(x.ctx, nil)) }},
 	{"Version", Versioned, false, func(w *world, x words) answer { return one(w.versions.Version(x.ctx, x.scope.Tenant)) }},
 	{"Intact", Versioned, false, func(w *world, x words) answer { return one(w.versions.Intact(x.ctx, x.scope, x.version)) }},
 	{"Purge", Versioned, true, func(w *world, x words) answer { return one(w.versions.Purge(x.ctx, x.scope.Tenant, x.version, w.now)) }},
@@ -57,6 +67,15 @@ var methods = []method{
 	{"PurgeEvents", Events, true, func(w *world, x words) answer { return one(w.kept.PurgeEvents(x.ctx, w.now, 10)) }},
 	{"Scopes", Tenants, false, func(w *world, x words) answer { return each(w, x, w.tenants.Scopes(x.ctx, x.scope)) }},
 	{"DropTenant", Tenants, true, func(w *world, x words) answer { return one(w.tenants.DropTenant(x.ctx, x.scope.Tenant, 10)) }},
+}
+
+// applying applies a mutation, one of each kind that a store may commit in its own way.
+func applying(make func(w *world, x words) driver.Mutation) func(w *world, x words) answer {
+	return func(w *world, x words) answer {
+		m := make(w, x)
+		m.At = w.now
+		return one(w.tx.Apply(x.ctx, x.scope.Tenant, m))
+	}
 }
 
 // words are what a call is made with.
@@ -159,9 +178,6 @@ func sweepCancelled(w *world, all []method) {
 	because(errors.New("a cause, which is not the context's error"))
 	contexts := []context.Context{cancelled(w.ctx), late, caused}
 	for _, m := range all {
-		if m.name == "Apply" {
-			w.cancelledMutations(contexts)
-		}
 		for _, ctx := range contexts {
 			w.did("call %s with a context that is done: %v", m.name, ctx.Err())
 			for _, x := range []words{x, unknown} {
@@ -172,18 +188,6 @@ func sweepCancelled(w *world, all []method) {
 		}
 		if !m.writes {
 			w.sweepFading(m, x)
-		}
-	}
-}
-
-// cancelledMutations applies mutations of every kind with contexts that are done.
-func (w *world) cancelledMutations(contexts []context.Context) {
-	limited := driver.Mutation{Put: w.placed(home, "limited"), Limits: driver.Limits{Entries: 1000}}
-	for _, m := range []driver.Mutation{acts(driver.Set, note(home, "never", "")), acts(driver.Set, file(home, "never")), queue(w.event("never", "never")), limited} {
-		for _, ctx := range contexts {
-			w.did("with a context that is done apply %s", m)
-			_, err := w.makeOn(ctx, w.store, m)
-			w.check(errors.Is(err, ctx.Err()), describeError(ctx.Err()), "%s", describeError(err))
 		}
 	}
 }
