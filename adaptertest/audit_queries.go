@@ -70,8 +70,8 @@ func (w *world) anyQuery(s driver.Scope) driver.Query {
 
 // near is a query that differs from another one in one field, which it has from a third. A store that
 // keeps answers may take it for that other one.
-func near[Q any](w *world, other, third Q) Q {
-	field := w.dice.IntN(reflect.TypeFor[Q]().NumField())
+func near(w *world, other, third driver.Query) driver.Query {
+	field := w.dice.IntN(reflect.TypeFor[driver.Query]().NumField())
 	reflect.ValueOf(&other).Elem().Field(field).Set(reflect.ValueOf(third).Field(field))
 	return other
 }

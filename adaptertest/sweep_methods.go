@@ -39,9 +39,7 @@ var methods = []method{
 	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation {
 		return driver.Mutation{Put: w.placed(x.scope, "limited"), Limits: driver.Limits{Entries: 1000}}
 	})},
-	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation {
-		return queue(withPayload(events.Record{ID: x.id, Tenant: x.scope.Tenant, RunID: x.text, Time: w.now}))
-	})},
+	{"Apply", Transactor, true, applying(func(w *world, x words) driver.Mutation { return queue(x.event()) })},
 	{"Lookup", Transactor, false, func(w *world, x words) answer { return one(w.tx.Lookup(x.ctx, x.scope, []string{x.id, "b"})) }},
 	{"Lookup", Transactor, false, func(w *world, x words) answer { return one(w.tx.Lookup(x.ctx, x.scope, nil)) }},
 	{"History", Transactor, false, func(w *world, x words) answer {
@@ -52,11 +50,7 @@ var methods = []method{
 	}},
 	{"Undelivered", Transactor, false, func(w *world, x words) answer { return each(w, x, w.tx.Undelivered(x.ctx, x.scope.Tenant, x.text)) }},
 	{"Waiting", Transactor, false, func(w *world, x words) answer { return one(w.tx.Waiting(x.ctx, x.scope.Tenant, 10)) }},
-	{"Delivered", Transactor, true, func(w *world, x words) answer {
-		event := w.event(x.text, x.id)
-		event.Tenant = x.scope.Tenant
-		return one(nothing{}, w.tx.Delivered(x.ctx, []events.Record{event}))
-	}},
+	{"Delivered", Transactor, true, func(w *world, x words) answer { return one(nothing{}, w.tx.Delivered(x.ctx, queue(x.event()).Events)) }},
 	{"Delivered", Transactor, true, func(w *world, x words) answer { return one(nothing{}, w.tx.Delivered(x.ctx, nil)) }},
 	{"Version", Versioned, false, func(w *world, x words) answer { return one(w.versions.Version(x.ctx, x.scope.Tenant)) }},
 	{"Intact", Versioned, false, func(w *world, x words) answer { return one(w.versions.Intact(x.ctx, x.scope, x.version)) }},
@@ -88,6 +82,10 @@ type words struct {
 	text    string // a string that a method takes beside those
 	tags    []string
 	each    func(n int) bool // the body of a loop, at its n-th element; nil goes on
+}
+
+func (x words) event() events.Record {
+	return withPayload(events.Record{ID: x.id, Tenant: x.scope.Tenant, RunID: x.text, Time: epoch})
 }
 
 // answer is what came of a call.
