@@ -14,6 +14,8 @@ import (
 // Mutations of one tenant are serialised. They never wait for another tenant's, as
 // far as the store can help it. A mutation that changes machinery only, see
 // [Mutation.Unversioned], does not wait for the tenant's others either.
+//
+// A loop, that of [Tenants] too, reads when it is ranged over, and can be ranged over again.
 type Transactor interface {
 	Adapter
 
