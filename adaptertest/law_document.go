@@ -5,7 +5,7 @@ func documentValues(w *world) {
 	d := note(home, "n", "mine")
 	d.Due = w.now
 	given := d.Value
-	d = w.set(d)
+	w.quietly(`set the document "n" to the value "mine", and write "xine" over the slice that was given`, func() { d = w.set(d) })
 	w.watch.forget()
 	given[0] = 'x'
 	d.Value = []byte("mine")
