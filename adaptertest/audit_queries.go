@@ -43,7 +43,10 @@ func some[T any](w *world, things []T) (none T) {
 
 // someRecord is one of the records of a scope, or one of nothing.
 func (w *world) someRecord(s driver.Scope) *refRecord {
-	return cmp.Or(some(w, w.ref.tenant(s.Tenant).refs[s.Ref]), &refRecord{})
+	if rec := some(w, w.ref.tenant(s.Tenant).refs[s.Ref]); rec != nil {
+		return rec
+	}
+	return &refRecord{}
 }
 
 // anyQuery asks for a page of a list.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -101,10 +102,13 @@ func with(d driver.Document, change func(d *driver.Document)) driver.Document {
 	return d
 }
 
+// zeros is a value that is longer than a document may have, made once.
+var zeros = sync.OnceValue(func() []byte { return make([]byte, driver.MaxDocumentBytes+1) })
+
 // invalidMutations are mutations that no state makes possible, beside those of malformed names.
 func invalidMutations() []driver.Mutation {
 	foreign, n, made, text := at("globex", "support"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
-	huge := func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes+1) }
+	huge := func(d *driver.Document) { d.Value = zeros() }
 	all := []driver.Mutation{
 		// another tenant
 		{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
@@ -150,7 +154,7 @@ func validMutations() []driver.Mutation {
 		acts(driver.Check, n, note(home, "m", ""), note(own, "n", ""), with(n, func(d *driver.Document) { d.Kind = "other" })),
 		acts(driver.Set, timer(home, "t0", time.Time{}), timer(home, "t1", time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)), timer(home, "t2", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC))),
 		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
-		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes) })),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })),
 	}
 }
 
