@@ -68,6 +68,16 @@ func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
 	require.Equal(t, texts[0], texts[1])
 }
 
+// Long runs add up: each has a seed of its own, unless it is given one.
+func TestT4_ALongRunHasASeedOfItsOwn(t *testing.T) {
+	t.Setenv("AGENTMEMORY_LONG", "1")
+	require.NotEqual(t, Config{}.seeded().Seed, Config{}.seeded().Seed)
+	require.Equal(t, uint64(7), Config{Seed: 7}.seeded().Seed)
+	require.Zero(t, Config{Short: true}.seeded().Seed)
+	t.Setenv("AGENTMEMORY_LONG", "")
+	require.Zero(t, Config{}.seeded().Seed)
+}
+
 // sameFailures compares the texts of two runs, and returns how many there were.
 func sameFailures(t *testing.T, store string, one, other map[string]string) int {
 	t.Helper()
