@@ -28,10 +28,7 @@ func severalScopes(w *world, i int) (all []*plan) {
 // manyOfEach are two plans of one tenant. In one of them each name means many, in the other a few. Usually the
 // four names of a plan are as many together as a rung says.
 func manyOfEach(w *world, i int) (all []*plan) {
-	many := w.rungs()[i]
-	if !w.config.Short {
-		many = many/len(members) + 1
-	}
+	many := w.rungs()[i]/w.size(1, len(members)) + 1
 	return []*plan{
 		w.newPlan(home, func(p *plan) { p.many = many }),
 		w.newPlan(at(home.Tenant, "sales"), func(p *plan) { p.many = 3 }),
@@ -44,14 +41,11 @@ var ladder = []int{99, 100, 101, 127, 128, 129, 255, 256, 257, 499, 500, 501, 51
 
 // rungs are how many of something a case works with. In a long run the seed draws two of the ladder.
 func (w *world) rungs() []int {
-	switch {
-	case w.config.Short:
-		return []int{130}
-	case w.config.long():
-		rng := rand.New(rand.NewPCG(w.seed, w.part))
-		return []int{ladder[rng.IntN(len(ladder))], ladder[rng.IntN(len(ladder))]}
+	if w.config.long() {
+		k := rand.New(rand.NewPCG(w.seed, w.part)).Perm(len(ladder))
+		return []int{ladder[k[0]], ladder[k[1]]}
 	}
-	return []int{512, 2049}
+	return [][]int{{130}, {512, 2049}}[w.size(0, 1)]
 }
 
 // sharing is plans in one scope, whose ids, keys and events differ.

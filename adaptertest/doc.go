@@ -22,7 +22,7 @@
 //
 // With -short the sweeps take fewer names, sizes and random steps. With AGENTMEMORY_LONG in
 // the environment each run has another seed, which the report tells, so that runs add up. It also draws how many
-// there are of everything, up to 10,001, but 1,001 successors in a chain, and takes 32 megabytes of text.
+// there are of everything, up to 10,001, but 1,001 successors in a chain.
 //
 // A store must leave alone what it was given and what it has handed out: values of one write
 // in eight and of one read in sixteen are looked at again some calls later. A case

@@ -108,7 +108,6 @@ var zeros = sync.OnceValue(func() []byte { return make([]byte, driver.MaxDocumen
 // invalidMutations are mutations that no state makes possible, beside those of malformed names.
 func invalidMutations() []driver.Mutation {
 	foreign, n, made, text := at("globex", "support"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
-	huge := func(d *driver.Document) { d.Value = zeros() }
 	all := []driver.Mutation{
 		// another tenant
 		{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
@@ -128,7 +127,7 @@ func invalidMutations() []driver.Mutation {
 		acts(driver.Check, with(n, func(d *driver.Document) { d.Kind = "" })),
 		acts(driver.Remove, with(n, func(d *driver.Document) { d.Kind = strings.Repeat("k", driver.MaxKindBytes+1) })),
 		acts(driver.Retain, with(digest(home, "d"), func(d *driver.Document) { d.Rev = 1 })),
-		acts(driver.Check, with(n, huge)),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros() })),
 	}
 	for _, d := range []driver.Document{
 		// content or host text that is due, an instant between two milliseconds or beyond the years
@@ -140,7 +139,7 @@ func invalidMutations() []driver.Mutation {
 		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
 		// a revision below 0, an unknown class, and a value that is too large
 		with(n, func(d *driver.Document) { d.Rev = -1 }), with(n, func(d *driver.Document) { d.Class = driver.HostText + 1 }),
-		with(n, huge),
+		with(n, func(d *driver.Document) { d.Value = zeros() }),
 	} {
 		all = append(all, acts(driver.Set, d))
 	}
