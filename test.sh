@@ -29,7 +29,7 @@ check() { # check <dir> <arguments of go test…>
 	shift
 	name=log${dir//\//_}
 	case $dir in ./bench* | ./docs) flags=() ;; esac
-	if ! (cd "$dir" && go build -o /dev/null ./... && go vet ./... && go test "${flags[@]}" "$@" ./...) >"$logs/$name" 2>&1; then
+	if ! (cd "$dir" && go build -o /dev/null ./... && go vet ./... && go test -vet=off "${flags[@]}" "$@" ./...) >"$logs/$name" 2>&1; then
 		echo "$dir" >>"$logs/failed"
 	fi
 	echo "=== module $dir"

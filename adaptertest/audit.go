@@ -80,9 +80,7 @@ func (w *world) audit() {
 // auditTenant compares what a tenant has, at the first of the instants and another one.
 func (w *world) auditTenant(tenant string, instants []time.Time) {
 	w.throwDice(tenant)
-	if len(instants) > 2 && w.config.Short {
-		instants = []time.Time{instants[0], instants[1+w.dice.IntN(len(instants)-1)]}
-	}
+	instants = append(instants[:1:1], few(w, w.size(1, len(instants)), instants[1:])...)
 	for ref := range sorted(w.ref.tenant(tenant).refs) {
 		s := at(tenant, ref)
 		own, foreign := w.known(s)
@@ -206,10 +204,7 @@ func (w *world) auditScope(s driver.Scope, own, foreign []string, instants []tim
 
 // most is how many entries of a scope are got one by one.
 func (w *world) most() int {
-	if w.config.Short {
-		return auditedNames / 8
-	}
-	return auditedNames
+	return w.size(auditedNames/8, auditedNames)
 }
 
 // auditList lists a page as of a version.
@@ -385,11 +380,7 @@ func (w *world) heldOf(tenant string) []heldVersion {
 // changed between them.
 func (w *world) auditVersions(s driver.Scope, ids []string, instants []time.Time) {
 	all := w.heldOf(s.Tenant)
-	held := all
-	if w.config.Short {
-		held = few(w, 2, slices.Clone(all))
-	}
-	for i, h := range held {
+	for i, h := range few(w, w.size(2, len(all)), slices.Clone(all)) {
 		w.as(instants[w.dice.IntN(len(instants))], func() {
 			w.auditList(s, h, driver.Query{At: w.now})
 			w.auditList(s, h, driver.Query{At: w.now, IDs: few(w, w.most(), slices.Clone(ids))})

@@ -39,9 +39,12 @@ func some[T any](w *world, things []T) (none T) {
 	return things[w.dice.IntN(len(things))]
 }
 
-// someRecord is one of the records of a scope, or one of nothing.
+// noRecord is a record of nothing.
+var noRecord = &refRecord{}
+
+// someRecord is one of the records of a scope, or noRecord.
 func (w *world) someRecord(s driver.Scope) *refRecord {
-	return cmp.Or(some(w, w.ref.tenant(s.Tenant).refs[s.Ref]), &refRecord{})
+	return cmp.Or(some(w, w.ref.tenant(s.Tenant).refs[s.Ref]), noRecord)
 }
 
 // anyQuery asks for a page of a list.

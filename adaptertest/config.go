@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -52,7 +54,8 @@ type Config struct {
 	// Short takes fewer names, sizes and random steps, as -short in a test does.
 	Short bool
 
-	// Seed chooses the random steps. The same seed gives the same steps and texts.
+	// Seed chooses the random steps. The same seed gives the same steps and texts. 0 is another one in each
+	// run with AGENTMEMORY_LONG in the environment, unless Short is set; the report says which.
 	Seed uint64
 
 	// Parallel is how many cases run side by side, each on stores of its own, so that New, Reopen and
@@ -84,6 +87,7 @@ const (
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
 	cfg.Short = cfg.Short || testing.Short()
+	cfg = cfg.seeded()
 	report, err := cfg.look(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +205,18 @@ func (cfg Config) runner(ctx context.Context, found *Report, wanted func(name st
 // [Report.OK]. The error tells that the store could not be looked at, or that ctx
 // was done before all cases were run; the report has those that were.
 func Check(ctx context.Context, cfg Config) (*Report, error) {
-	return cfg.check(ctx, everything)
+	return cfg.seeded().check(ctx, everything)
+}
+
+// long reports whether AGENTMEMORY_LONG asks for what other runs have not tried.
+func (cfg Config) long() bool { return !cfg.Short && os.Getenv("AGENTMEMORY_LONG") != "" }
+
+// seeded is cfg with a seed of this run's own, if it has none and the run is long.
+func (cfg Config) seeded() Config {
+	if cfg.Seed == 0 && cfg.long() {
+		cfg.Seed = rand.Uint64()
+	}
+	return cfg
 }
 
 // everything lets all cases through.

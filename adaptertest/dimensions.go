@@ -30,21 +30,24 @@ func severalScopes(w *world, i int) (all []*plan) {
 // manyOfEach are two plans of one tenant. In one of them each name means many, in the other a few. Usually the
 // four names of a plan are as many together as a rung says.
 func manyOfEach(w *world, i int) (all []*plan) {
-	many := w.rungs()[i]
-	if !w.config.Short {
-		many = many/len(members) + 1
-	}
+	many := w.rungs()[i]/w.size(1, len(members)) + 1
 	return []*plan{
 		w.newPlan(home, func(p *plan) { p.many = many }),
 		w.newPlan(at(home.Tenant, "sales"), func(p *plan) { p.many = 3 }),
 	}
 }
 
-// rungs are how many of something a case works with. The top one is beyond every page
-// and bound that a store is likely to have.
+// ladder are numbers next to the pages and bounds that a store is likely to have. The top one is beyond all of them.
+var ladder = []int{99, 100, 101, 127, 128, 129, 255, 256, 257, 499, 500, 501, 511, 512, 513, 999, 1000, 1001, 1023, 1024, 1025,
+	2000, 2047, 2048, 2049, 3000, 4095, 4096, 4097, 10_001}
+
+// rungs are how many of something a case works with. In a long run the seed draws two of the ladder.
 func (w *world) rungs() []int {
-	return [][]int{{130}, {512, 2049}, {99, 100, 101, 127, 128, 129, 255, 256, 257, 499, 500, 501, 511, 512, 513, 999, 1000, 1001, 1023, 1024, 1025,
-		2000, 2047, 2048, 2049, 3000, 4095, 4096, 4097, 10_001}}[w.size(0, 1, 2)]
+	if w.config.long() {
+		k := rand.New(rand.NewPCG(w.seed, w.part)).Perm(len(ladder))
+		return []int{ladder[k[0]], ladder[k[1]]}
+	}
+	return [][]int{{130}, {512, 2049}}[w.size(0, 1)]
 }
 
 // sharing is plans in one scope, whose ids, keys and events differ.
@@ -90,7 +93,7 @@ var likenesses = []string{
 // namesUpTo are the likenesses, with -short the first of them, and long names that differ in
 // their last byte only: if a store cuts them, the longest ones are the same.
 func (w *world) namesUpTo(limit int) []string {
-	names := slices.Clone(likenesses[:w.size(36, len(likenesses), len(likenesses))])
+	names := slices.Clone(likenesses[:w.size(36, len(likenesses))])
 	for _, n := range slices.Compact([]int{min(128, limit), min(256, limit), limit}) {
 		names = append(names, strings.Repeat("n", n-1)+"1", strings.Repeat("n", n-1)+"2")
 	}
@@ -135,8 +138,8 @@ func nameCases() []testCase {
 	g := generation{steps: 9}
 	var all []generation
 	for _, at := range positions {
-		if g.topics, g.audited, g.sequences = everyTopic[:5], 400, [3]int{1, 2, 12}; at.name == "tenant" {
-			g.topics, g.audited, g.sequences = everyTopic[:6], 25, [3]int{3, 4, 12}
+		if g.topics, g.audited, g.sequences = everyTopic[:5], 400, [2]int{1, 2}; at.name == "tenant" {
+			g.topics, g.audited, g.sequences = everyTopic[:6], 25, [2]int{3, 4}
 		}
 		g.name, g.says, g.needs = "names-"+at.name, "no operation takes one "+at.name+" for another, however alike they are", at.needs
 		g.plans = func(w *world, i int) []*plan {
@@ -195,7 +198,7 @@ var zones = []*time.Location{time.UTC, time.FixedZone("", 5*3600+1800), time.Fix
 func oddInstants(w *world, i int) (all []*plan) {
 	first, last := time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), time.Date(9999, 12, 30, 0, 0, 0, 0, time.UTC).UnixMilli()
 	rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
-	for k := range len(instants) + w.size(45, 150, 500) {
+	for k := range len(instants) + w.size(45, 150) {
 		began := epoch.Add(time.Duration(rng.Int64N(6e12)-3e12) * time.Millisecond)
 		switch {
 		case k < len(instants):

@@ -21,8 +21,8 @@
 // if it fails, the lowest step on which it fails is to blame.
 //
 // With -short the sweeps take fewer names, sizes and random steps. With AGENTMEMORY_LONG in
-// the environment they take every rung of the ladder of sizes, up to 10,001 of everything but
-// successors in a chain, of which there are 1,001, and 32 megabytes of text.
+// the environment each run has another seed, which the report tells, so that runs add up. It also draws how many
+// there are of everything, up to 10,001, but 1,001 successors in a chain.
 //
 // A store must leave alone what it was given and what it has handed out: values of one write
 // in eight and of one read in sixteen are looked at again some calls later. A case

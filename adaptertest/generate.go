@@ -23,7 +23,7 @@ type generation struct {
 	needs      []Offer
 	topics     []topic
 	plans      func(w *world, i int) []*plan // of sequence i
-	sequences  [3]int                        // as in world.size
+	sequences  [2]int                        // with -short, and usually
 	steps      int                           // up to so many for each plan
 	audited    int                           // one step in so many is audited
 	shared     bool                          // sequences share a store, and have tenants of their own
@@ -50,7 +50,7 @@ type step struct {
 
 func (w *world) explore(g *generation) {
 	var before []step // of the sequences that have used the store
-	for i := range w.size(g.sequences[0], g.sequences[1], g.sequences[2]) {
+	for i := range w.size(g.sequences[0], g.sequences[1]) {
 		rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 		plans := len(g.plans(w, i))
 		var steps []step
@@ -84,7 +84,7 @@ func shortest[S any](w *world, sequence int, failed *failure, play func([]S) *fa
 		panic(failed)
 	}
 	told, shrunk := w.steps, steps
-	most := w.watch.calls + w.size(50_000, 500_000, 500_000) // a slow store bears no more
+	most := w.watch.calls + w.size(50_000, 500_000) // a slow store bears no more
 	fails := func(s []S) bool { return w.watch.calls < most && play(s) != nil }
 	w.thorough = true
 	for _, steps := range [][]S{steps, all} {

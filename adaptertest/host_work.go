@@ -265,7 +265,7 @@ func workCase(name, proves string, needs []Offer, often ...work) testCase {
 		works := slices.DeleteFunc(slices.Concat(plainWork, often, often, often), func(x work) bool {
 			return len(w.found.missing(x.needs)) > 0 || !slices.Contains(w.found.levelsFrom(levelOf(x.needs)), w.level)
 		})
-		for i := range w.size(4, 10, 60) {
+		for i := range w.size(4, 10) {
 			rng := rand.New(rand.NewPCG(w.seed, w.part+uint64(i)))
 			turns := make([]turn, 40)
 			for k := range turns {

@@ -12,7 +12,7 @@ import (
 // by one mutation, and lets readers count. A read of two moments misses both, or has both.
 func readersSeeWhole(w *world) {
 	const window = 10
-	times := w.size(100, 400, 2000)
+	times := w.size(100, 400)
 	all := make([]string, window+times)
 	for i := range all {
 		all[i] = manyID("e", i)

@@ -103,7 +103,7 @@ func (w *world) racer(s driver.Scope, id string, i int) []driver.Placed {
 // race runs a race, and takes what has succeeded on the reference when all are done: what it leaves is
 // the same in any order.
 func (w *world) race(r *race, stores ...driver.Adapter) {
-	for round := range w.size(5, 20, 100) {
+	for round := range w.size(5, 20) {
 		if r.prepare != nil {
 			r.prepare(w, round)
 		}
@@ -180,7 +180,7 @@ func racingScopes(w *world) {
 		entries []driver.Entry
 	}
 	scope := func(i int) driver.Scope { return at([]string{"acme", "globex"}[i%2], fmt.Sprint("ref ", i/2%3)) }
-	ref, rounds := w.ref, w.size(15, 40, 200)
+	ref, rounds := w.ref, w.size(15, 40)
 	var steps [writers][]func(r *reference)
 	var beside [writers][]view
 	w.quietly(fmt.Sprintf("six writers at once, each with a tenant and ref of its own, change their memories %d times", rounds), func() {

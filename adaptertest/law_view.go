@@ -59,8 +59,8 @@ func otherIncarnation(w *world) {
 
 // purgeAtOnce lets two purge what many refs have ended, while others read what stays.
 func purgeAtOnce(w *world) {
-	want := w.putMany(home, w.size(300, 1000, 5000))
-	refs, rounds := w.size(60, 200, 1000), w.size(10, 60, 200)
+	want := w.putMany(home, w.size(300, 1000))
+	refs, rounds := w.size(60, 200), w.size(10, 60)
 	end := func(ref, id string) {
 		w.puts(at(home.Tenant, ref), id)
 		w.delete(at(home.Tenant, ref), id, true)

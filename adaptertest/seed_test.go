@@ -48,7 +48,7 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
 	last := int64(14_000)
 	if longRun {
-		last = 170_000
+		last = 80_000
 	}
 	var texts [2]string
 	for i := range texts {
@@ -66,6 +66,16 @@ func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
 	}
 	require.Contains(t, texts[0], "a late call")
 	require.Equal(t, texts[0], texts[1])
+}
+
+// Long runs add up: each has a seed of its own, unless it is given one.
+func TestT4_ALongRunHasASeedOfItsOwn(t *testing.T) {
+	t.Setenv("AGENTMEMORY_LONG", "1")
+	require.NotEqual(t, Config{}.seeded().Seed, Config{}.seeded().Seed)
+	require.Equal(t, uint64(7), Config{Seed: 7}.seeded().Seed)
+	require.Zero(t, Config{Short: true}.seeded().Seed)
+	t.Setenv("AGENTMEMORY_LONG", "")
+	require.Zero(t, Config{}.seeded().Seed)
 }
 
 // sameFailures compares the texts of two runs, and returns how many there were.

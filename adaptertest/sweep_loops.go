@@ -70,7 +70,7 @@ func loopCases() []testCase {
 	const says = "may stop early, and may change the store: what was there and is, comes once"
 	return []testCase{
 		{"loop-scopes", "the loop over scopes " + says, []Offer{Tenants}, func(w *world) {
-			for i := range w.size(130, 300, 1100) {
+			for i := range w.size(130, 300) {
 				w.puts(at(home.Tenant, manyID("ref", i)), "x")
 			}
 			w.sweepLoops(w.scopesLoop())
@@ -102,7 +102,7 @@ func (p *plan) moved(n int, topics ...topic) {
 // sweepLoops leaves loops early, more often in all than a pool has connections, and changes the store in
 // their bodies. There is more than a page that a store reads ahead of everything.
 func (w *world) sweepLoops(loops ...loop) {
-	p := w.newPlan(home, func(p *plan) { p.many = w.size(65, 150, 550) })
+	p := w.newPlan(home, func(p *plan) { p.many = w.size(65, 150) })
 	other := w.newPlan(at("another", "ref"), nil)
 	w.quietly("store entries and documents, and queue events, many of each", func() {
 		for _, name := range members {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openwop/agentmemory/events"
@@ -101,10 +102,12 @@ func with(d driver.Document, change func(d *driver.Document)) driver.Document {
 	return d
 }
 
+// zeros is a value that is longer than a document may have, made once.
+var zeros = sync.OnceValue(func() []byte { return make([]byte, driver.MaxDocumentBytes+1) })
+
 // invalidMutations are mutations that no state makes possible, beside those of malformed names.
 func invalidMutations() []driver.Mutation {
 	foreign, n, made, text := at("globex", "support"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
-	huge := func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes+1) }
 	all := []driver.Mutation{
 		// another tenant
 		{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
@@ -124,7 +127,7 @@ func invalidMutations() []driver.Mutation {
 		acts(driver.Check, with(n, func(d *driver.Document) { d.Kind = "" })),
 		acts(driver.Remove, with(n, func(d *driver.Document) { d.Kind = strings.Repeat("k", driver.MaxKindBytes+1) })),
 		acts(driver.Retain, with(digest(home, "d"), func(d *driver.Document) { d.Rev = 1 })),
-		acts(driver.Check, with(n, huge)),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros() })),
 	}
 	for _, d := range []driver.Document{
 		// content or host text that is due, an instant between two milliseconds or beyond the years
@@ -136,7 +139,7 @@ func invalidMutations() []driver.Mutation {
 		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
 		// a revision below 0, an unknown class, and a value that is too large
 		with(n, func(d *driver.Document) { d.Rev = -1 }), with(n, func(d *driver.Document) { d.Class = driver.HostText + 1 }),
-		with(n, huge),
+		with(n, func(d *driver.Document) { d.Value = zeros() }),
 	} {
 		all = append(all, acts(driver.Set, d))
 	}
@@ -150,7 +153,7 @@ func validMutations() []driver.Mutation {
 		acts(driver.Check, n, note(home, "m", ""), note(own, "n", ""), with(n, func(d *driver.Document) { d.Kind = "other" })),
 		acts(driver.Set, timer(home, "t0", time.Time{}), timer(home, "t1", time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)), timer(home, "t2", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC))),
 		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
-		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = make([]byte, driver.MaxDocumentBytes) })),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })),
 	}
 }
 

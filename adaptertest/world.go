@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -178,14 +177,10 @@ func (w *world) parallel(n int, f func(i int)) {
 	}
 }
 
-// size is how much of the many a case works with: with -short, as a rule, and with
-// AGENTMEMORY_LONG in the environment.
-func (w *world) size(short, usual, long int) int {
-	switch {
-	case w.config.Short:
+// size is how much of the many a case works with: with -short, and usually.
+func (w *world) size(short, usual int) int {
+	if w.config.Short {
 		return short
-	case os.Getenv("AGENTMEMORY_LONG") != "":
-		return long
 	}
 	return usual
 }

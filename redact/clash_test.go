@@ -35,15 +35,16 @@ func idsOf(pairs []pair) []string {
 // anyWithin reports whether one of the ids' markers holds one of the texts.
 func anyWithin(texts, ids []string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool {
-		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(marker(id), text) })
+		m := marker(id)
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(m, text) })
 	})
 }
 
 // TestR1_Clashes registers ids and values that often occur in each other, short
 // ones first or long ones first, and some that were unregistered meanwhile.
 func TestR1_Clashes(t *testing.T) {
-	cases := howMany(400, 300_000)
-	rnd := newRand(31)
+	cases := howMany(400, 50_000)
+	rnd := newRand(t, 31)
 	refused := 0
 	for range cases {
 		alphabet := []string{"ab", "0123456789abcdef", "abcdefghijklmnopqrstuvwxyz:/._-"}[rnd.IntN(3)]
@@ -103,7 +104,7 @@ func TestR1_Clashes(t *testing.T) {
 			for _, p := range append(gone, pairs...) {
 				text += p.value + p.value[rnd.IntN(4):] + word(rnd.IntN(20))
 			}
-			if got, want := redacted(t, r, text), oracle(pairs, text, !cfg.PlainOnly); got != want {
+			if got, want := redacted(t, r, text), oracle(pairs, !cfg.PlainOnly)(text); got != want {
 				t.Fatalf("pairs %q\ngone %q\ntext %q\ngot  %q\nwant %q", pairs, gone, text, got, want)
 			}
 		}
@@ -116,7 +117,7 @@ func TestR1_Clashes(t *testing.T) {
 
 // TestR1_ClashesInEitherOrder registers a value, and an id that is one of its forms, in either order.
 func TestR1_ClashesInEitherOrder(t *testing.T) {
-	rnd := newRand(32)
+	rnd := newRand(t, 32)
 	for range 100 {
 		value := make([]byte, 12)
 		for i := range value {

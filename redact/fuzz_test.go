@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -21,14 +22,14 @@ func pairsOf(secrets string) (pairs []pair) {
 }
 
 func seeds(f *testing.F, add func(secrets, text string)) {
-	rnd := newRand(8)
+	rnd := rand.New(rand.NewPCG(8, 0))
 	for range 50 {
-		pairs, text := smallCase(rnd)
+		pairs, texts := smallCase(rnd)
 		var values []string
 		for _, p := range pairs {
 			values = append(values, p.value)
 		}
-		add(strings.Join(values, "\n"), text)
+		add(strings.Join(values, "\n"), texts[0])
 	}
 	add("hunter2hunter2\n]hunter2hunter2[", "x=hunter2hunter2hunter2hunter2]")
 }
@@ -41,7 +42,7 @@ func FuzzRedact(f *testing.F) {
 		}
 		checkLaws(t, Config{PlainOnly: plain}, pairsOf(secrets), text)
 		r, pairs := registered(t, Config{PlainOnly: plain}, pairsOf(secrets))
-		if got, want := viaFallback(t, r, text), oracle(pairs, text, !plain); got != want {
+		if got, want := viaFallback(t, r, text), oracle(pairs, !plain)(text); got != want {
 			t.Fatalf("fallback: got %q, want %q", got, want)
 		}
 		once, err := r.RedactDerived(text)
@@ -65,7 +66,7 @@ func FuzzStream(f *testing.F) {
 		if len(text) > 1<<12 {
 			return
 		}
-		checkStream(t, newRand(chunks), Config{PlainOnly: plain}, pairsOf(secrets), text)
+		checkStream(t, rand.New(rand.NewPCG(chunks, 0)), Config{PlainOnly: plain}, pairsOf(secrets), text)
 	})
 }
 

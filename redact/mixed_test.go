@@ -10,7 +10,7 @@ import (
 
 // TestR7_HoldsRun compares the filter before the search for hex with a count of every run.
 func TestR7_HoldsRun(t *testing.T) {
-	rnd := newRand(61)
+	rnd := newRand(t, 61)
 	found := 0
 	for range 20_000 {
 		text := make([]byte, rnd.IntN(60))
@@ -50,8 +50,8 @@ func hexAnyCase(rnd *rand.Rand, v string) string {
 // base64, whole, cut off, overlapping and among digits that are not theirs, and looks in the
 // output for what a decoder would find.
 func TestR7_MixedEncodings(t *testing.T) {
-	rounds := howMany(400, 200_000)
-	rnd := newRand(62)
+	rounds := howMany(400, 40_000)
+	rnd := newRand(t, 62)
 	for range rounds {
 		var pairs []pair
 		for range 1 + rnd.IntN(4) {

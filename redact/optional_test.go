@@ -107,8 +107,8 @@ func TestR1_RequiredWinsOverOptional(t *testing.T) {
 // TestR1_OptionalAtRandom registers ids and values that occur in each other, some of them
 // optional, and checks R1 against a model: a required conflict closes, and nothing else.
 func TestR1_OptionalAtRandom(t *testing.T) {
-	rounds := howMany(1250, 500_000)
-	rnd := newRand(51)
+	rounds := howMany(1250, 150_000)
+	rnd := newRand(t, 51)
 	closed, dropped := 0, 0
 	for range rounds {
 		r := New(Config{})

@@ -314,7 +314,7 @@ func TestR3_DerivedIsIdempotent(t *testing.T) {
 		"eyJ", "hbGciOiJ", ".eyJ", ".", "-----BEGIN ", "PRIVATE KEY-----", "-----END PRIVATE KEY-----", "\n", "[REDACTED:a]",
 		"abcdefgh", "sk-", "password=", "host=", "Bearer ", "Authorization: Basic ", "\\n", "%20", "\"", "'"}
 	cases := howMany(2000, 100_000)
-	rnd := newRand(3)
+	rnd := newRand(t, 3)
 	r, _ := registered(t, Config{}, []pair{{"a", "abcdefgh"}, {"b", "]xyzxyz]x"}})
 	for range cases {
 		var in strings.Builder

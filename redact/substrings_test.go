@@ -9,7 +9,7 @@ import (
 // TestSubstrings_LikeOneByOne adds and removes texts that share much, and asks after each what all of
 // them say when they are searched one by one.
 func TestSubstrings_LikeOneByOne(t *testing.T) {
-	rnd := newRand(61)
+	rnd := newRand(t, 61)
 	word := func(n int) string {
 		b := make([]byte, n)
 		for i := range b {

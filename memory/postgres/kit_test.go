@@ -41,7 +41,6 @@ func kitConfig(l *lender) adaptertest.Config {
 		},
 		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Events,
 			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
-		Seed: 1,
 	}
 }
 

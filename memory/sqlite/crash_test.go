@@ -67,7 +67,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	if os.Getenv("AGENTMEMORY_WHOLE") != "1" && os.Getenv("AGENTMEMORY_LONG") != "1" {
-		flag.Set("test.short", "true") // all sizes of the kit take an hour
+		flag.Set("test.short", "true") // all sizes of the kit take minutes
 	}
 	os.Exit(m.Run())
 }
