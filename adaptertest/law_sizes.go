@@ -96,8 +96,8 @@ func manyTexts(name string, n int) []string {
 
 // sizes are lengths of texts and values.
 func (w *world) sizes() []int {
-	all := []int{1, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1, 1<<24 - 1, 1 << 24, 1<<24 + 1, 1<<25 + 1}
-	return slices.DeleteFunc(all, func(n int) bool { return n > w.size(1<<20+1, 1<<25+1) })
+	all := []int{1, 63, 64, 255, 256, 4095, 4096, 65_535, 65_536, 65_537, 1 << 20, 1<<20 + 1, 1<<24 - 1, 1 << 24, 1<<24 + 1}
+	return slices.DeleteFunc(all, func(n int) bool { return n > w.size(1<<20+1, 1<<24+1) })
 }
 
 // long is a text of n bytes that no part of it equals.
