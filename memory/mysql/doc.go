@@ -1,0 +1,2 @@
+// Package mysql keeps memory in MariaDB or MySQL.
+package mysql
