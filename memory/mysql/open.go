@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"database/sql"
+	sqldriver "database/sql/driver"
 	"fmt"
 	"maps"
 	"time"
@@ -60,7 +61,7 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 	if err != nil {
 		return nil, refuse("the data source name has a setting that the driver refuses")
 	}
-	db := &DB{pool: sql.OpenDB(connector), owner: []byte(rand.Text())}
+	db := &DB{pool: sql.OpenDB(readCommitted{connector}), owner: []byte(rand.Text())}
 	db.pool.SetMaxOpenConns(opts.MaxConns)
 	db.pool.SetMaxIdleConns(opts.MaxConns)
 	db.pool.SetConnMaxIdleTime(time.Minute)
@@ -88,9 +89,28 @@ func settled(cfg *mysql.Config) *mysql.Config {
 	cfg.MultiStatements, cfg.InterpolateParams, cfg.ParseTime = true, true, false
 	params := map[string]string{"innodb_lock_wait_timeout": "10"}
 	maps.Copy(params, cfg.Params)
+	params["autocommit"], params["foreign_key_checks"] = "1", "1"
 	params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
-	cfg.Params = params
+	cfg.Params, cfg.Logger = params, new(mysql.NopLogger) // what it would say is in the errors
 	return cfg
+}
+
+// readCommitted makes connections whose transactions see what was committed before each statement,
+// whatever the server's default is: what the conditions of a mutation rest on is read behind the locks
+// that it has waited for, and no gap between rows is locked, which would have tenants wait for each other.
+type readCommitted struct{ sqldriver.Connector }
+
+func (c readCommitted) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const set = `SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED`
+	if _, err := conn.(sqldriver.ExecerContext).ExecContext(ctx, set, nil); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // suits reports whether the server can hold what a store has to, and notes what its settings put at

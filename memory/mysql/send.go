@@ -173,7 +173,6 @@ func (db *DB) write(ctx context.Context, load func(*batch), decide func(*batch) 
 // decide adds then, if anything, and does not refuse.
 func (db *DB) exchange(ctx context.Context, conn *sql.Conn, load func(*batch), decide func(*batch) error) error {
 	b := new(batch)
-	b.exec(`SET TRANSACTION ISOLATION LEVEL READ COMMITTED`)
 	b.exec(`START TRANSACTION`)
 	b.each(`SELECT number FROM agentmemory_meta`, nil, checkSchema)
 	load(b)
