@@ -83,11 +83,11 @@ type storedEvent struct{ kind, payload string }
 // group is a transaction of mutations of one tenant, and what is stored of that which they name.
 type group struct {
 	sqlstore.Group
-	db        *DB
 	calls     []*sqlstore.Call
 	tenant    []byte
 	versioned bool
-	version   int64 // the last one
+	version   int64 // the last one before; statements know it as @version
+	made      int64 // how many versions are made
 	rev       int64 // the last revision
 	events    map[eventName]storedEvent
 	runs      map[string]*keptRun // in which events are kept
@@ -102,12 +102,41 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 			defer end()
 			ctx = shared
 		}
-		g := &group{Group: sqlstore.NeedsOf(calls), db: db, calls: calls, tenant: []byte(calls[0].Tenant), versioned: !calls[0].M.Unversioned()}
+		g := &group{calls: calls, tenant: []byte(calls[0].Tenant), versioned: !calls[0].M.Unversioned()}
+		if !slices.ContainsFunc(calls, func(c *sqlstore.Call) bool { return !c.M.OnlyPuts() || c.M.Keep }) {
+			if err := g.add(ctx, conn); !isThere(err) {
+				return err
+			}
+		}
 		return db.exchange(ctx, conn, g.load, func(b *batch) error {
 			g.write(b)
 			return nil
 		})
 	})
+}
+
+// add commits mutations that only add, in one round trip: none of their entries and events is there, or
+// it fails. If a newer release has migrated the database there is no counter to go by, and it fails too.
+func (g *group) add(ctx context.Context, conn *sql.Conn) error {
+	g.Group = sqlstore.NeedsOf(g.calls)
+	clear(g.Stored.Entries)
+	g.events = map[eventName]storedEvent{}
+	writes := new(batch)
+	g.judge(writes)
+	b := new(batch)
+	b.exec(`START TRANSACTION`)
+	b.exec(`INSERT INTO agentmemory_tenants (tenant, version, entries, bytes) SELECT $1, $2, $3, $4 FROM agentmemory_meta WHERE number <= $5
+		ON DUPLICATE KEY UPDATE version = version + VALUES(version), entries = agentmemory_tenants.entries + VALUES(entries),
+			bytes = agentmemory_tenants.bytes + VALUES(bytes)`,
+		g.tenant, g.made, g.Stored.Used.Entries, g.Stored.Used.Bytes, len(migrations))
+	b.exec(`SET @version = (SELECT t.version - $2 FROM agentmemory_tenants t, agentmemory_meta m WHERE t.tenant = $1 AND m.number <= $3)`,
+		g.tenant, g.made, len(migrations))
+	b.queries = append(b.queries, writes.queries...)
+	b.each(`SELECT @version`, nil, func(row sqlstore.Row) error { return row.Scan(&g.version) })
+	b.exec(`COMMIT`)
+	err := commit(ctx, conn, b)
+	g.number()
+	return err
 }
 
 // lockTenant takes the row of the tenant, which the transaction holds until it ends, and makes it if
@@ -121,6 +150,7 @@ const lockDocuments = `INSERT INTO agentmemory_revisions (tenant) VALUES ($1) ON
 // load adds what takes the locks of the mutations, in one order for all, and what reads all that they
 // name. Large values are written before.
 func (g *group) load(b *batch) {
+	g.Group = sqlstore.NeedsOf(g.calls)
 	for _, c := range g.calls {
 		stage(b, c)
 	}
@@ -245,9 +275,9 @@ func (g *group) loadEvents(b *batch) {
 	})
 }
 
-// write judges the mutations one after the other, and adds what those that hold write.
-func (g *group) write(b *batch) {
-	rev := g.rev
+// judge judges the mutations one after the other, and adds what those that hold write.
+func (g *group) judge(b *batch) {
+	g.made = 0
 	for _, c := range g.calls {
 		var fresh []events.Record
 		g.Judge(c, func() (err error) {
@@ -259,18 +289,37 @@ func (g *group) write(b *batch) {
 			g.addEvents(b, c.M, fresh)
 		}
 	}
-	if len(b.queries) == 0 {
+}
+
+// write adds what the mutations write, and how far the counters have come.
+func (g *group) write(b *batch) {
+	rev, writes := g.rev, new(batch)
+	if g.judge(writes); len(writes.queries) == 0 {
 		return
 	}
 	if g.versioned {
+		b.exec(`SET @version = $1`, g.version)
 		b.exec(`UPDATE agentmemory_tenants SET version = $2, entries = $3, bytes = $4 WHERE tenant = $1`,
-			g.tenant, g.version, g.Stored.Used.Entries, g.Stored.Used.Bytes)
+			g.tenant, g.version+g.made, g.Stored.Used.Entries, g.Stored.Used.Bytes)
 	}
+	b.queries = append(b.queries, writes.queries...)
+	g.number()
 	if g.rev != rev {
 		b.exec(`UPDATE agentmemory_revisions SET rev = $2 WHERE tenant = $1`, g.tenant, g.rev)
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.runs)) {
 		g.runs[id].save(b, g.tenant, id)
+	}
+}
+
+// number tells the mutations their versions.
+func (g *group) number() {
+	n := g.version
+	for _, c := range g.calls {
+		if g.versioned && c.Planned() {
+			n++
+			c.Done.Version = c.Mark.Version(uint64(n))
+		}
 	}
 }
 

@@ -75,6 +75,12 @@ func aborted(err error) bool {
 	return slices.Contains([]uint16{tooManyConnections, duplicateEntry, lockWaitTimeout, deadlock}, codeOf(err))
 }
 
+// isThere reports whether what was to be added is there, or the counter that it was to be added by is not.
+func isThere(err error) bool {
+	const duplicateEntry, mayNotBeNull = 1062, 1048
+	return codeOf(err) == duplicateEntry || codeOf(err) == mayNotBeNull
+}
+
 // lost reports whether the connection failed. Anything that was sent may have happened.
 func lost(err error) bool {
 	const (

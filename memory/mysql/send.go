@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	sqldriver "database/sql/driver"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,34 @@ func (b *batch) query(text string, args []any, row func(sqlstore.Row) (more bool
 // each adds a statement of which row reads each row.
 func (b *batch) each(text string, args []any, row func(sqlstore.Row) error) {
 	b.query(text, args, func(r sqlstore.Row) (bool, error) { return true, row(r) })
+}
+
+// rows adds statements that insert rows, each of which begins with first and its values, as many at a
+// time as go into a packet.
+func (b *batch) rows(into, first string, rows [][]any) {
+	for len(rows) > 0 {
+		var text strings.Builder
+		var args []any
+		text.WriteString(into)
+		n := 0
+		for size := 0; n < len(rows) && (n == 0 || size < packetBytes/4); n++ {
+			if n > 0 {
+				text.WriteString(`,`)
+			}
+			text.WriteString(first)
+			for i, arg := range rows[n] {
+				if i > 0 {
+					text.WriteString(`, `)
+				}
+				args = append(args, arg)
+				text.WriteString(`$` + strconv.Itoa(len(args)))
+			}
+			text.WriteString(`)`)
+			size += sizeOf(&sqlstore.Query{Args: rows[n]})
+		}
+		b.exec(text.String(), args...)
+		rows = rows[n:]
+	}
 }
 
 // send runs the statements in their order, up to one that fails.

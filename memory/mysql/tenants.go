@@ -80,7 +80,8 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 			return err
 		})
 	}, func(b *batch) error {
-		addVersion(b, name, version+1, c)
+		b.exec(`SET @version = $1`, version)
+		addVersion(b, name, 1, c)
 		b.exec(`UPDATE agentmemory_tenants SET version = $2, horizon = $2 WHERE tenant = $1`, name, version+1)
 		b.exec(`DELETE FROM agentmemory_versions WHERE tenant = $1 AND version <= $2`, name, version)
 		b.exec(`DELETE FROM agentmemory_erased_spans WHERE tenant = $1`, name)

@@ -352,8 +352,10 @@ func TestM8_LostConnections(t *testing.T) {
 		return err
 	}
 	require.NoError(t, put("0"))
-	cut("START TRANSACTION", 2)
-	require.NoError(t, put("1"))
+	cut("START TRANSACTION", 2) // before a commit is sent
+	swap := swapOf("a", 0, driver.Set)
+	swap.Put = []driver.Placed{{Scope: home, Entry: entry("1")}}
+	apply(t, st, swap)
 	cut("SELECT", 2)
 	require.Len(t, list(t, st, home), 2)
 	cut(";\nCOMMIT", 2)
@@ -366,7 +368,7 @@ func TestM8_LostConnections(t *testing.T) {
 	}
 	require.Len(t, list(t, st, home), 13)
 	cut(";\nCOMMIT", 1000)
-	require.NoError(t, st.Put(t.Context(), home, entry("there"))) // which the second try finds
+	require.ErrorIs(t, st.Put(t.Context(), home, entry("never told")), driver.ErrOutcomeUnknown)
 	require.ErrorIs(t, st.Delivered(t.Context(), []events.Record{eventOf("run", "evt_1")}), driver.ErrOutcomeUnknown)
 }
 

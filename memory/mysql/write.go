@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"strconv"
+
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -8,21 +10,19 @@ import (
 // writeCall adds all writes of a mutation that holds, but for its events.
 func (g *group) writeCall(b *batch, c *sqlstore.Call) {
 	if g.versioned {
-		g.version++
-		addVersion(b, g.tenant, g.version, c)
+		g.made++
+		addVersion(b, g.tenant, g.made, c)
 	}
-	for i := range c.Plan.Insert {
-		g.insert(b, &c.Plan.Insert[i])
-	}
+	g.insert(b, c.Plan.Insert)
 	for _, x := range c.Plan.Retire {
-		b.exec(`UPDATE agentmemory_entries SET died = $4, state = $5, successor = $6 WHERE`+ofEntry,
-			append(at(x.Located), g.version, uint8(x.State), []byte(x.For))...)
+		b.exec(`UPDATE agentmemory_entries SET died = @version + $4, state = $5, successor = $6 WHERE`+ofEntry,
+			append(at(x.Located), g.made, uint8(x.State), []byte(x.For))...)
 	}
 	for _, l := range c.Plan.Restore {
 		b.exec(`INSERT IGNORE INTO agentmemory_former (tenant, ref, id, born, died)
 			SELECT tenant, ref, id, born, died FROM agentmemory_entries WHERE`+ofEntry+` AND born < died`, at(l)...)
-		b.exec(`UPDATE agentmemory_entries SET born = $4, died = 9223372036854775807, state = 0, successor = '' WHERE`+ofEntry,
-			append(at(l), g.version)...)
+		b.exec(`UPDATE agentmemory_entries SET born = @version + $4, died = 9223372036854775807, state = 0, successor = '' WHERE`+ofEntry,
+			append(at(l), g.made)...)
 	}
 	g.swap(b, c, true)
 	for _, l := range c.Plan.Erase {
@@ -35,10 +35,9 @@ func (g *group) writeCall(b *batch, c *sqlstore.Call) {
 	}
 }
 
-// addVersion adds the n-th version.
+// addVersion adds the version of a mutation, the n-th behind @version.
 func addVersion(b *batch, tenant []byte, n int64, c *sqlstore.Call) {
-	c.Done.Version = c.Mark.Version(uint64(n))
-	b.exec(`INSERT INTO agentmemory_versions (tenant, version, mark, changes) VALUES ($1, $2, $3, $4)`, tenant, n, c.Mark[:], c.Plan.Journal())
+	b.exec(`INSERT INTO agentmemory_versions (tenant, version, mark, changes) VALUES ($1, @version + $2, $3, $4)`, tenant, n, c.Mark[:], c.Plan.Journal())
 }
 
 // ofEntry is the condition that a row is about the entry that $1 to $3 name, see at.
@@ -46,15 +45,18 @@ const ofEntry = ` tenant = $1 AND ref = $2 AND id = $3`
 
 func at(l driver.Located) []any { return []any{[]byte(l.Tenant), []byte(l.Ref), []byte(l.ID)} }
 
-// insert adds an entry and its labels.
-func (g *group) insert(b *batch, x *driver.Placed) {
-	e := &x.Entry
-	b.exec(`INSERT INTO agentmemory_entries (tenant, ref, id, created_at, expires_at, born, head, content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-		append(at(x.Located()), e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt), g.version, headOf(e), []byte(e.Content))...)
-	for _, s := range e.Subjects {
-		b.exec(`INSERT IGNORE INTO agentmemory_subjects (tenant, ref, id, subject) VALUES ($1, $2, $3, $4)`,
-			append(at(x.Located()), sqlstore.Label(x.Tenant, s))...)
+// insert adds entries and their labels.
+func (g *group) insert(b *batch, put []driver.Placed) {
+	var entries, labels [][]any
+	for i := range put {
+		x, e := &put[i], &put[i].Entry
+		entries = append(entries, append(at(x.Located()), e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt), headOf(e), []byte(e.Content)))
+		for _, s := range e.Subjects {
+			labels = append(labels, append(at(x.Located()), sqlstore.Label(x.Tenant, s)))
+		}
 	}
+	b.rows(`INSERT INTO agentmemory_entries (born, tenant, ref, id, created_at, expires_at, head, content) VALUES`, `(@version + `+strconv.FormatInt(g.made, 10)+`, `, entries)
+	b.rows(`INSERT IGNORE INTO agentmemory_subjects (tenant, ref, id, subject) VALUES`, `(`, labels)
 }
 
 // erase removes the text of an entry and what is about it, and records at which versions it is missed.
@@ -62,8 +64,8 @@ func (g *group) insert(b *batch, x *driver.Placed) {
 func (g *group) erase(b *batch, l driver.Located) {
 	const longest = ` ON DUPLICATE KEY UPDATE born = LEAST(agentmemory_erased_spans.born, VALUES(born))`
 	b.exec(`INSERT INTO agentmemory_erased_spans (tenant, ref, died, born)
-		SELECT e.tenant, e.ref, LEAST(e.died, $4), e.born FROM agentmemory_entries e WHERE`+ofEntry+` AND e.born < LEAST(e.died, $4)`+longest,
-		append(at(l), g.version)...)
+		SELECT e.tenant, e.ref, LEAST(e.died, @version + $4), e.born FROM agentmemory_entries e WHERE`+ofEntry+` AND e.born < LEAST(e.died, @version + $4)`+longest,
+		append(at(l), g.made)...)
 	b.exec(`INSERT INTO agentmemory_erased_spans (tenant, ref, died, born)
 		SELECT f.tenant, f.ref, f.died, f.born FROM agentmemory_former f WHERE`+ofEntry+longest, at(l)...)
 	b.exec(`UPDATE agentmemory_entries SET died = 0, head = '', content = '' WHERE`+ofEntry, at(l)...)
