@@ -187,7 +187,7 @@ func dialectOf(db *DB) sqlstore.Dialect {
 		Name:    func(s string) any { return []byte(s) },
 		Names:   func(list []string) any { return inJSON(list) },
 		Damaged: damaged,
-		Version: getVersion, Available: isAvailable, Intact: isIntact, Changes: getJournals, Lookup: lookup, List: listOf,
+		Version: getVersion, Available: isAvailable, Intact: isIntact, Changes: getJournals, Lookup: lookup, List: listOf, NextScope: nextScope,
 		History: sqlstore.History{OfTenant: historyOfTenant, OfRef: historyOfRef, OfSuccessors: historyOfSuccessors, OfSubject: historyOfSubject},
 		Entries: func() func(sqlstore.Row) (driver.Entry, error) {
 			return func(row sqlstore.Row) (e driver.Entry, err error) { return e, scanEntry(row, &e) }

@@ -3,9 +3,7 @@ package mysql
 import (
 	"context"
 	"crypto/rand"
-	"iter"
 
-	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -21,27 +19,6 @@ const nextScope = `SELECT tenant, ref FROM (
 	UNION ALL
 	(SELECT tenant, ref FROM agentmemory_documents WHERE tenant > $1 ORDER BY tenant, ref LIMIT 1)
 	) s ORDER BY tenant, ref LIMIT 1`
-
-// Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope after, in
-// the byte order of tenant and ref. The body of the loop may use the store. Each scope costs four steps
-// into indexes, however much it holds.
-func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return pages.Of(func(last *driver.Scope) (page []driver.Scope, more bool, err error) {
-		if last == nil {
-			last = &after
-		}
-		err = st.db.read(ctx, func(b *batch) {
-			page = nil
-			b.each(nextScope, []any{[]byte(last.Tenant), []byte(last.Ref)}, func(row sqlstore.Row) error {
-				var s driver.Scope
-				err := row.Scan((*sqlstore.Name)(&s.Tenant), (*sqlstore.Name)(&s.Ref))
-				page = append(page, s)
-				return err
-			})
-		})
-		return page, len(page) > 0, err
-	})
-}
 
 // DropTenant removes what is held of a tenant, about limit rows at a time, and reports whether anything
 // is left. Each call makes all versions of the tenant unavailable. Its counters stay, so that no version
