@@ -7,6 +7,7 @@ import (
 	sqldriver "database/sql/driver"
 	"fmt"
 	"maps"
+	"strconv"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -116,27 +117,37 @@ func (c readCommitted) Connect(ctx context.Context) (sqldriver.Conn, error) {
 // suits reports whether the server can hold what a store has to, and notes what its settings put at
 // risk.
 func (db *DB) suits(ctx context.Context, conn *sql.Conn) error {
-	var packet, flush, syncBinlog int64
-	var logged bool
-	var format string
-	err := conn.QueryRowContext(ctx, `SELECT @@max_allowed_packet, @@innodb_flush_log_at_trx_commit, @@log_bin, @@sync_binlog, @@binlog_format`).
-		Scan(&packet, &flush, &logged, &syncBinlog, &format)
+	rows, err := conn.QueryContext(ctx, `SHOW GLOBAL VARIABLES WHERE Variable_name IN
+		('max_allowed_packet', 'innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'binlog_format')`)
 	if err != nil {
 		return err
 	}
+	defer rows.Close()
+	set := map[string]string{}
+	for rows.Next() {
+		var name, value string
+		if err := rows.Scan(&name, &value); err != nil {
+			return err
+		}
+		set[name] = value
+	}
+	packet, _ := strconv.Atoi(set["max_allowed_packet"])
+	logged := set["log_bin"] == "ON"
 	switch {
+	case rows.Err() != nil:
+		return rows.Err()
 	case packet < driver.MaxDocumentBytes:
 		return driver.ErrValidation.With(fmt.Sprintf("max_allowed_packet of the server is %d: set it to %d or more, which documents need",
 			packet, driver.MaxDocumentBytes), nil)
-	case logged && format == "STATEMENT":
+	case logged && set["binlog_format"] == "STATEMENT":
 		return driver.ErrValidation.With("binlog_format of the server is STATEMENT, which cannot hold transactions that are READ COMMITTED: set it to ROW or MIXED", nil)
 	}
 	db.risks = nil
-	if flush != 1 {
-		db.risks = append(db.risks, fmt.Sprintf("innodb_flush_log_at_trx_commit is %d: what was acknowledged in the last second may be lost with the power, or with the server; set it to 1", flush))
+	if flush := set["innodb_flush_log_at_trx_commit"]; flush != "1" {
+		db.risks = append(db.risks, "innodb_flush_log_at_trx_commit is "+flush+": what was acknowledged in the last second may be lost with the power, or with the server; set it to 1")
 	}
-	if logged && syncBinlog != 1 {
-		db.risks = append(db.risks, fmt.Sprintf("sync_binlog is %d: what was acknowledged may be missing in the binary log after a loss of power; set it to 1", syncBinlog))
+	if sync := set["sync_binlog"]; logged && sync != "1" {
+		db.risks = append(db.risks, "sync_binlog is "+sync+": what was acknowledged may be missing in the binary log after a loss of power; set it to 1")
 	}
 	return nil
 }

@@ -173,6 +173,14 @@ func TestM8_LargestDocuments(t *testing.T) {
 	}
 }
 
+// A binary log of statements cannot hold our transactions, and is refused at once.
+func TestM8_BinaryLogOfStatements(t *testing.T) {
+	s := ownServer(t, "--log-bin=binlog", "--binlog-format=STATEMENT")
+	require.NoError(t, s.admin(t.Context(), "CREATE DATABASE logged"))
+	_, err := Open(t.Context(), s.in("logged"), Options{})
+	require.EqualError(t, err, "memory: invalid input: binlog_format of the server is STATEMENT, which cannot hold transactions that are READ COMMITTED: set it to ROW or MIXED")
+}
+
 // hostile is a server whose defaults are all wrong for us.
 func hostile(t testing.TB) string {
 	s := ownServer(t, "--sql-mode=NO_BACKSLASH_ESCAPES,ANSI,PAD_CHAR_TO_FULL_LENGTH,NO_AUTO_VALUE_ON_ZERO", "--transaction-isolation=READ-UNCOMMITTED",
