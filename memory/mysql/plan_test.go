@@ -39,6 +39,11 @@ func fill(t *testing.T, st *Store, n int) {
 		m = driver.Mutation{}
 	}
 	for i := range n {
+		m.Events = append(m.Events, eventOf(fmt.Sprint("kept-", i/10), fmt.Sprint("evt-", i)))
+	}
+	m.Keep = true
+	commit(home.Tenant)
+	for i := range n {
 		e := entry(fmt.Sprintf("%06d", i))
 		e.CreatedAt = now.Add(-time.Duration(i) * time.Second)
 		if i%100 == 0 {
@@ -151,6 +156,10 @@ func TestM5_PlansReadWhatTheyName(t *testing.T) {
 				}
 				return nil
 			}},
+			{"undelivered", page, some(10, func(yield func(error) bool) {
+				st.Undelivered(ctx, "", "")(func(_ events.Record, err error) bool { return yield(err) })
+			})},
+			{"a page of kept events", 20, func() error { _, err := st.Read(ctx, home.Tenant, "kept-50", 0, 10); return err }},
 			{"a scope", 20, some(1, func(yield func(error) bool) {
 				st.Scopes(ctx, driver.Scope{})(func(_ driver.Scope, err error) bool { return yield(err) })
 			})},
