@@ -84,11 +84,11 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 }
 
 // settled sets what this package rests on: statements go to the server several at a time, with their
-// parameters written into them; a text that does not fit is an error; and a lock is waited for ten
-// seconds, then asked for again.
+// parameters written into them; a text that does not fit is an error; and a lock is waited for four
+// seconds, less than a call whose context has ended, then asked for again.
 func settled(cfg *mysql.Config) *mysql.Config {
 	cfg.MultiStatements, cfg.InterpolateParams, cfg.ParseTime = true, true, false
-	params := map[string]string{"innodb_lock_wait_timeout": "10"}
+	params := map[string]string{"innodb_lock_wait_timeout": "4"}
 	maps.Copy(params, cfg.Params)
 	params["autocommit"], params["foreign_key_checks"] = "1", "1"
 	params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"

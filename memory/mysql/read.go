@@ -98,13 +98,17 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 }
 
 // The statements that read entries: live, whose died is never, or at a version, $9, of a list or of
-// the ids $8. What is live is a range of entries_died in the order of a list. $7 is a part of the
-// head; the caller judges tags and subjects.
+// the ids or the label $8. What is live is a range of entries_died in the order of a list, and so are the
+// entries of a label in the table of these. $7 is a part of the head; the caller judges tags and subjects.
 var (
-	inPage = ` AND e.expires_at > $3 AND e.created_at >= $4 AND (e.created_at < $5 OR e.created_at = $5 AND e.id < $6) AND INSTR(e.head, $7) > 0`
+	inPage  = ` AND e.expires_at > $3 AND e.created_at >= $4 AND (e.created_at < $5 OR e.created_at = $5 AND e.id < $6) AND INSTR(e.head, $7) > 0`
+	byLabel = ` AND e.expires_at > $3 AND INSTR(e.head, $7) > 0 ORDER BY s.created_at DESC, s.id DESC LIMIT $10`
 
 	lasting = `agentmemory_entries e FORCE INDEX (entries_died) WHERE e.tenant = $1 AND e.ref = $2 AND e.died = 9223372036854775807 AND e.born <= $9`
 	named   = `JSON_TABLE($8` + jsonNames + `agentmemory_entries e FORCE INDEX (PRIMARY) ON e.tenant = $1 AND e.ref = $2 AND e.id = UNHEX(j.name)`
+
+	ofLabel = `agentmemory_subjects s FORCE INDEX (PRIMARY) STRAIGHT_JOIN agentmemory_entries e FORCE INDEX (PRIMARY) ON e.tenant = $1 AND e.ref = $2 AND e.id = s.id
+		WHERE s.tenant = $1 AND s.subject = $8 AND s.ref = $2 AND s.created_at >= $4 AND (s.created_at < $5 OR s.created_at = $5 AND s.id < $6)`
 
 	listLive  = `SELECT ` + entryColumns + ` FROM ` + lasting + inPage + inOrder
 	namedLive = `SELECT ` + entryColumns + ` FROM ` + named + ` WHERE e.died = 9223372036854775807` + inPage + inOrder
@@ -120,21 +124,23 @@ var (
 				STRAIGHT_JOIN agentmemory_entries e FORCE INDEX (PRIMARY) ON e.tenant = $1 AND e.ref = $2 AND e.id = f.id
 				WHERE f.tenant = $1 AND f.ref = $2 AND f.died > $9 AND f.born <= $9 AND e.died > 0` + inPage + inOrder + `)
 		) e` + inOrder
-	namedAt = `
-		SELECT ` + entryColumns + ` FROM ` + named + `
-		WHERE e.died > 0 AND (e.born <= $9 AND $9 < e.died OR EXISTS (
-			SELECT 1 FROM agentmemory_former f
-			WHERE f.tenant = $1 AND f.ref = $2 AND f.id = e.id AND f.born <= $9 AND $9 < f.died))` + inPage + inOrder
+	namedAt = `SELECT ` + entryColumns + ` FROM ` + named + ` WHERE` + wasLive + inPage + inOrder
+
+	subjectLive = `SELECT ` + entryColumns + ` FROM ` + ofLabel + ` AND e.died = 9223372036854775807` + byLabel
+	subjectAt   = `SELECT ` + entryColumns + ` FROM ` + ofLabel + ` AND` + wasLive + byLabel
 )
 
 const (
+	wasLive = ` e.died > 0 AND (e.born <= $9 AND $9 < e.died OR EXISTS (
+			SELECT 1 FROM agentmemory_former f
+			WHERE f.tenant = $1 AND f.ref = $2 AND f.id = e.id AND f.born <= $9 AND $9 < f.died))`
 	inOrder = ` ORDER BY e.created_at DESC, e.id DESC LIMIT $10`
 
 	oneLive = `SELECT ` + entryColumns + ` FROM agentmemory_entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = $3 AND e.died = 9223372036854775807`
 )
 
-// listOf returns the statement that reads what l asks for, apart from tags and the subject: of these
-// it looks for the bytes of one in the head, so that few rows are read that do not match.
+// listOf returns the statement that reads what l asks for, apart from tags: of these it looks for the
+// bytes of one in the head, so that few rows are read that do not match.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	if len(l.IDs) == 1 && l.Version == "" { // the caller judges the rest of the query
 		return oneLive, []any{[]byte(l.Tenant), []byte(l.Ref), []byte(l.IDs[0])}
@@ -143,21 +149,21 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 	switch {
 	case len(l.Tags) > 0:
 		inHead = sqlstore.Pack(l.Tags[:1])
-	case l.Subject != "":
-		inHead = sqlstore.Pack([]string{l.Subject})
-	case l.Limit > 0:
+	case l.Limit > 0 && l.Subject == "": // the caller judges that
 		limit = int64(l.Limit)
 	}
-	args := []any{[]byte(l.Tenant), []byte(l.Ref), l.At.UnixMilli(), l.Since, l.Before, []byte(l.BeforeID), inHead, inJSON(l.IDs), version, limit}
+	live, at, names := listLive, listAt, any(nil)
 	switch {
-	case len(l.IDs) > 0 && l.Version != "":
-		return namedAt, args
 	case len(l.IDs) > 0:
-		return namedLive, args
-	case l.Version != "":
-		return listAt, args
+		live, at, names = namedLive, namedAt, inJSON(l.IDs)
+	case l.Subject != "":
+		live, at, names = subjectLive, subjectAt, sqlstore.Label(l.Tenant, l.Subject)
 	}
-	return listLive, args
+	args := []any{[]byte(l.Tenant), []byte(l.Ref), l.At.UnixMilli(), l.Since, l.Before, []byte(l.BeforeID), inHead, names, version, limit}
+	if l.Version == "" {
+		return live, args
+	}
+	return at, args
 }
 
 const recordColumns = `e.ref, e.state, e.successor, e.died = 0, ` + entryColumns
@@ -175,7 +181,8 @@ var (
 		WHERE j.place > 1 OR e.id > $4 ORDER BY j.place, e.id LIMIT 256`
 	historyOfSubject = `SELECT ` + recordColumns + ` FROM agentmemory_subjects s FORCE INDEX (PRIMARY)
 		STRAIGHT_JOIN agentmemory_entries e ON e.tenant = $1 AND e.ref = s.ref AND e.id = s.id
-		WHERE s.tenant = $1 AND s.subject = $2 AND ` + behind([]string{`s.ref`, `s.id`}, ` > `, []string{`$3`, `$4`}) + ` ORDER BY s.ref, s.id LIMIT 256`
+		WHERE s.tenant = $1 AND s.subject = $2 AND ` + behind([]string{`s.ref`, `s.created_at`, `s.id`}, ` > `, []string{`$3`, `$4`, `$5`}) + `
+		ORDER BY s.ref, s.created_at, s.id LIMIT 256`
 )
 
 func scanRecord(row sqlstore.Row, tenant string) (r driver.Record, err error) {

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
@@ -318,6 +319,37 @@ func TestM8_UndoneTransactions(t *testing.T) {
 		require.Len(t, list(t, st, home), 1)
 		require.Len(t, waiting(t, st), 1)
 	}
+}
+
+// A call that waits for a lock ends with its context, and its outcome is known.
+func TestM8_AWaitEndsWithItsContext(t *testing.T) {
+	s := ownServer(t)
+	require.NoError(t, s.admin(t.Context(), "CREATE DATABASE waits"))
+	dsn := with(s.in("waits"), "innodb_lock_wait_timeout", "1")
+	st := opened(t, dsn).Memory()
+	require.NoError(t, st.Put(t.Context(), home, entry("0")))
+	pool, err := sql.Open("mysql", dsn)
+	require.NoError(t, err)
+	defer pool.Close()
+	tx, err := pool.Begin()
+	require.NoError(t, err)
+	_, err = tx.Exec(`UPDATE agentmemory_tenants SET horizon = horizon + 1`)
+	require.NoError(t, err)
+	for _, m := range []driver.Mutation{{At: now, Put: []driver.Placed{{Scope: home, Entry: entry("1")}}}, {At: now, Erase: []driver.Located{{Scope: home, ID: "mem_0"}}}} {
+		brief, cancel := context.WithCancel(t.Context())
+		answer := make(chan error)
+		go func() { _, err := st.Apply(brief, home.Tenant, m); answer <- err }()
+		require.Eventually(t, func() bool {
+			var name string
+			var n int
+			require.NoError(t, pool.QueryRow(`SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'`).Scan(&name, &n))
+			return n > 0
+		}, time.Minute, time.Millisecond)
+		cancel()
+		require.ErrorIs(t, <-answer, context.Canceled)
+	}
+	require.NoError(t, tx.Rollback())
+	require.Len(t, list(t, st, home), 1)
 }
 
 // cutter is a network on which connections end behind what they have sent, if it holds a word.

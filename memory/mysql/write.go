@@ -52,11 +52,11 @@ func (g *group) insert(b *batch, put []driver.Placed) {
 		x, e := &put[i], &put[i].Entry
 		entries = append(entries, append(at(x.Located()), e.CreatedAt.UnixMilli(), sqlstore.Expiry(e.ExpiresAt), headOf(e), []byte(e.Content)))
 		for _, s := range e.Subjects {
-			labels = append(labels, append(at(x.Located()), sqlstore.Label(x.Tenant, s)))
+			labels = append(labels, append(at(x.Located()), sqlstore.Label(x.Tenant, s), e.CreatedAt.UnixMilli()))
 		}
 	}
 	b.rows(`INSERT INTO agentmemory_entries (born, tenant, ref, id, created_at, expires_at, head, content) VALUES`, `(@version + `+strconv.FormatInt(g.made, 10)+`, `, entries)
-	b.rows(`INSERT IGNORE INTO agentmemory_subjects (tenant, ref, id, subject) VALUES`, `(`, labels)
+	b.rows(`INSERT IGNORE INTO agentmemory_subjects (tenant, ref, id, subject, created_at) VALUES`, `(`, labels)
 }
 
 // erase removes the text of an entry and what is about it, and records at which versions it is missed.

@@ -74,13 +74,14 @@ CREATE TABLE IF NOT EXISTS agentmemory_erased_spans (
 	PRIMARY KEY (tenant, ref, died)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
--- Entries by their labels.
+-- Entries by their labels, in the order of a list.
 CREATE TABLE IF NOT EXISTS agentmemory_subjects (
-	tenant  VARBINARY(256) NOT NULL,
-	subject VARBINARY(16) NOT NULL,
-	ref     VARBINARY(1024) NOT NULL,
-	id      VARBINARY(512) NOT NULL,
-	PRIMARY KEY (tenant, subject, ref, id),
+	tenant     VARBINARY(256) NOT NULL,
+	subject    VARBINARY(16) NOT NULL,
+	ref        VARBINARY(1024) NOT NULL,
+	created_at BIGINT NOT NULL,
+	id         VARBINARY(512) NOT NULL,
+	PRIMARY KEY (tenant, subject, ref, created_at, id),
 	KEY subjects_entry (tenant, ref, id)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC;
 
