@@ -18,6 +18,7 @@
 //     module of its own.
 //   - memory/postgres: a store in PostgreSQL, for any number of machines; a module of
 //     its own.
+//   - memory/mysql: a store in MariaDB or MySQL; a module of its own.
 //   - events: the content-free events and the sink that a host gives them to.
 //   - events/eventschema: the schemas of those events, for a host that wants to
 //     check them as JSON. It is a package of its own because it brings

@@ -71,7 +71,8 @@ var plan = []place{
 	{dir: "memory/...", floor: 2, ours: driverAndEvents},
 	{dir: "memory/inmem", floor: 2, ours: append([]string{"internal/ordered", "internal/pages"}, driverAndEvents...)},
 	{dir: "internal/sqlstore", floor: 2, ours: append([]string{"internal/pages"}, driverAndEvents...)},
-	{dir: "memory/sqlite", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
+	{dir: "memory/sqlite", floor: 3, ours: append([]string{"internal/groupcommit", "internal/sqlstore"}, driverAndEvents...)},
+	{dir: "memory/mysql", floor: 3, ours: append([]string{"internal/groupcommit", "internal/sqlstore"}, driverAndEvents...)},
 	{dir: "memory/postgres", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
 
 	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},

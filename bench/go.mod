@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/internal/testkit v0.0.0
+	github.com/openwop/agentmemory/memory/mysql v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 )
@@ -27,6 +28,7 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/RoaringBitmap/roaring/v2 v2.14.5 // indirect
 	github.com/bits-and-blooms/bitset v1.24.2 // indirect
 	github.com/blevesearch/bleve_index_api v1.3.11 // indirect
@@ -50,6 +52,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/golang/snappy v1.0.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gowebpki/jcs v1.0.2 // indirect
@@ -72,6 +75,7 @@ require (
 replace (
 	github.com/openwop/agentmemory => ..
 	github.com/openwop/agentmemory/internal/testkit => ../internal/testkit
+	github.com/openwop/agentmemory/memory/mysql => ../memory/mysql
 	github.com/openwop/agentmemory/memory/postgres => ../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../memory/sqlite
 )

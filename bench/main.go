@@ -28,6 +28,7 @@ var areas = []func() []row{
 	recallRows,
 	sqliteRows,
 	postgresRows,
+	mysqlRows,
 	hostRows,
 }
 

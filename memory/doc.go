@@ -15,8 +15,8 @@
 // Store and redactor are packages memory/inmem and redact. At first you need no more of this
 // package than the lines use, and the zero [Config]. Then each task has its call:
 //
-//   - keep memory beyond the process: the store memory/sqlite or memory/postgres, and [Bank.Keep],
-//     the one maintenance loop of a host, for the bank and all engines over it
+//   - keep memory beyond the process: the store memory/sqlite, memory/postgres or memory/mysql,
+//     and [Bank.Keep], the one maintenance loop of a host, for the bank and all engines over it
 //   - erase what is about a person: [Draft].Subjects and [Bank.Forget]
 //   - change a fact: [Run.Replace]
 //   - ask a question: [Run.Search], and [Bank.Search] outside of a run

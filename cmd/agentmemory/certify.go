@@ -24,10 +24,12 @@ type scratch interface {
 
 func (p *program) scratch(ctx context.Context, name string) (scratch, error) {
 	switch {
-	case (p.db == "") == (p.postgres == ""):
-		return nil, misuse("say where: -db FILE or -postgres DSN")
+	case !p.namesOne():
+		return nil, misuse("say where: -db FILE, -postgres DSN or -mysql DSN")
 	case p.db != "":
 		return &scratchFiles{dir: filepath.Join(filepath.Dir(p.db), name)}, nil
+	case p.mysql != "":
+		return newScratchMySQL(ctx, p.mysql, name)
 	}
 	return newScratchDatabases(ctx, p.postgres, name)
 }

@@ -1,4 +1,4 @@
-// Agentmemory looks after what agents remember, in a SQLite file or in PostgreSQL.
+// Agentmemory looks after what agents remember, in a SQLite file, PostgreSQL, MariaDB or MySQL.
 //
 //	agentmemory -db memory.db inspect                          tenants, refs, entries
 //	agentmemory -db memory.db -tenant acme search notes tea    what answers a question, and why
@@ -13,7 +13,7 @@
 //	agentmemory -db memory.db doctor                           what is wrong with the store
 //	agentmemory help | version | completion bash
 //
-// With -postgres DSN in the place of -db FILE each works on a PostgreSQL database. The program may be
+// With -postgres DSN or -mysql DSN in the place of -db FILE each works on a database of a server. The program may be
 // used while hosts have the same memory open. It ends with the status 0, with 1 if something failed or
 // doctor found something wrong, and with 2 for a command line that makes no sense.
 package main

@@ -114,10 +114,18 @@ func TestCertifyTouchesNothing(t *testing.T) {
 			assert.Len(t, left, 1)
 			return
 		}
+		var left int
+		if at[0] == "-mysql" {
+			pool, err := sql.Open("mysql", at[1])
+			require.NoError(t, err)
+			defer pool.Close()
+			require.NoError(t, pool.QueryRow("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name LIKE 'agentmemory_certify%'").Scan(&left))
+			assert.Zero(t, left)
+			return
+		}
 		pool, err := pgxpool.New(t.Context(), at[1])
 		require.NoError(t, err)
 		defer pool.Close()
-		var left int
 		require.NoError(t, pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_database WHERE datname LIKE 'agentmemory_certify%'").Scan(&left))
 		assert.Zero(t, left)
 	})

@@ -3,10 +3,12 @@ module github.com/openwop/agentmemory/cmd/agentmemory
 go 1.26.0
 
 require (
+	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/mattn/go-isatty v0.0.24
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/internal/testkit v0.0.0
+	github.com/openwop/agentmemory/memory/mysql v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 	github.com/spf13/cobra v1.10.2
@@ -15,6 +17,7 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
@@ -38,6 +41,7 @@ require (
 replace (
 	github.com/openwop/agentmemory => ../..
 	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/mysql => ../../memory/mysql
 	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

@@ -25,9 +25,10 @@ type program struct {
 	rewrites bool // err is a terminal, on which a line can be rewritten
 	environ  []string
 
-	db, postgres, tenant string
-	json                 bool
-	began                bool // a command has its arguments
+	db, postgres, mysql string
+	tenant              string
+	json                bool
+	began               bool // a command has its arguments
 }
 
 // command is one of the things that the program does.
@@ -78,7 +79,7 @@ func (p *program) commands() []command {
 			p.onTenant(func(ctx context.Context, at *session, args []string) error { return p.forget(ctx, at, args[0], yes) }),
 			func(f *pflag.FlagSet) { f.BoolVar(&yes, "yes", false, "do not ask") }},
 		{"certify", "", "Runs the kit of stores on scratch files beside FILE, or on scratch databases of DSN's server.",
-			"It takes minutes over SQLite and longer over PostgreSQL, and says which law it is at.",
+			"It takes minutes over SQLite and longer over a server, and says which law it is at.",
 			func(ctx context.Context, _ []string) error { return p.certify(ctx, short) },
 			func(f *pflag.FlagSet) { f.BoolVar(&short, "short", false, "take a sample of what takes long") }},
 		{"doctor", "", "Looks for what is wrong with a store, and ends with the status 1 if there is something.", "",
@@ -95,8 +96,8 @@ func (p *program) commands() []command {
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "agentmemory",
-		Short: "Looks after what agents remember, in a SQLite file or in PostgreSQL.",
-		Long:  "Looks after what agents remember, in a SQLite file or in PostgreSQL, while hosts have it open.",
+		Short: "Looks after what agents remember, in a SQLite file, PostgreSQL, MariaDB or MySQL.",
+		Long:  "Looks after what agents remember, in a SQLite file, PostgreSQL, MariaDB or MySQL, while hosts have it open.",
 		Example: `  agentmemory -db memory.db inspect
   agentmemory -db memory.db -tenant acme inspect notes
   agentmemory -db memory.db -tenant acme import -from mem0 memories.json`,
@@ -117,6 +118,7 @@ func (p *program) root() *cobra.Command {
 	f := root.PersistentFlags()
 	f.StringVar(&p.db, "db", "", "the SQLite `FILE` that holds the memory")
 	f.StringVar(&p.postgres, "postgres", "", "the `DSN` of the PostgreSQL database that holds it")
+	f.StringVar(&p.mysql, "mysql", "", "the `DSN` of the MariaDB or MySQL database that holds it")
 	f.StringVar(&p.tenant, "tenant", "", "whose memory it is, by the tenant's `ID`")
 	f.BoolVar(&p.json, "json", false, "print one JSON document, or JSON Lines where entries are listed")
 	for _, c := range p.commands() {

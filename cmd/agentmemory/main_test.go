@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,10 +76,31 @@ func database(t *testing.T) string {
 	return server.cluster.DSN() + " dbname='" + name + "'"
 }
 
+// mysqlDatabase makes an empty database on the server that the environment names.
+func mysqlDatabase(t *testing.T) string {
+	base := os.Getenv("AGENTMEMORY_MYSQL_DSN")
+	if base == "" {
+		t.Skip("AGENTMEMORY_MYSQL_DSN names no server")
+	}
+	admin, err := sql.Open("mysql", base)
+	require.NoError(t, err)
+	server.made++
+	name := fmt.Sprintf("agentmemory_cli_%d_%d", os.Getpid(), server.made)
+	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := admin.ExecContext(context.Background(), "DROP DATABASE "+name)
+		assert.NoError(t, err)
+		admin.Close()
+	})
+	return base[:strings.LastIndex(base, "/")+1] + name
+}
+
 // everywhere runs a test over each store; at are the flags that name the memory.
 func everywhere(t *testing.T, test func(t *testing.T, at []string)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, []string{"-db", filepath.Join(t.TempDir(), "memory.db")}) })
 	t.Run("postgres", func(t *testing.T) { test(t, []string{"-postgres", database(t)}) })
+	t.Run("mysql", func(t *testing.T) { test(t, []string{"-mysql", mysqlDatabase(t)}) })
 }
 
 type result struct {
@@ -126,9 +148,12 @@ const (
 // open opens the memory as a host does.
 func open(t *testing.T, at []string) *session {
 	p := &program{}
-	if at[0] == "-db" {
+	switch at[0] {
+	case "-db":
 		p.db = at[1]
-	} else {
+	case "-mysql":
+		p.mysql = at[1]
+	default:
 		p.postgres = at[1]
 	}
 	store, err := p.open(t.Context(), true)

@@ -10,18 +10,20 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/mysql"
 	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/memory/sqlite"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
 )
 
-// store is what both stores offer.
+// store is what all stores offer.
 type store interface {
 	driver.Versioned
 	driver.Tenants
@@ -42,10 +44,12 @@ func (p *program) open(ctx context.Context, make bool) (*session, error) {
 	var at *session
 	var err error
 	switch {
-	case (p.db == "") == (p.postgres == ""):
-		return nil, misuse("say which memory: -db FILE or -postgres DSN")
+	case !p.namesOne():
+		return nil, misuse("say which memory: -db FILE, -postgres DSN or -mysql DSN")
 	case p.db != "":
 		at, err = openFile(ctx, p.db, make)
+	case p.mysql != "":
+		at, err = openMySQL(ctx, p.mysql, make)
 	default:
 		at, err = openDatabase(ctx, p.postgres, make)
 	}
@@ -60,6 +64,12 @@ func (p *program) open(ctx context.Context, make bool) (*session, error) {
 		return nil, errors.Join(err, at.close())
 	}
 	return at, nil
+}
+
+// namesOne reports whether the command line names one memory.
+func (p *program) namesOne() bool {
+	named := slices.DeleteFunc([]string{p.db, p.postgres, p.mysql}, func(name string) bool { return name == "" })
+	return len(named) == 1
 }
 
 // onStore runs a command on the store of the command line, which must be there.
@@ -173,6 +183,35 @@ func openDatabase(ctx context.Context, dsn string, make bool) (*session, error) 
 		return err
 	}
 	return &session{store: db.Memory(), close: closeAll, health: health}, nil
+}
+
+func openMySQL(ctx context.Context, dsn string, make bool) (*session, error) {
+	pool, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return nil, advice("-mysql is no data source name: it looks like user:password@tcp(host:3306)/database")
+	}
+	there := false
+	const look = "SELECT COUNT(*) > 0 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = 'agentmemory_meta'"
+	if err = pool.QueryRowContext(ctx, look).Scan(&there); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("the database of -mysql does not answer: %w", err)
+	}
+	if !there && !make {
+		pool.Close()
+		return nil, advice("the database of -mysql holds no memory, and was left as it is: name another one, only import makes the tables")
+	}
+	db, err := mysql.Open(ctx, dsn, mysql.Options{})
+	if err != nil {
+		pool.Close()
+		if errors.Is(err, mysql.ErrNewerSchema) {
+			return nil, advice("a newer release made the tables of -mysql, which were left as they are: use agentmemory of that release")
+		}
+		return nil, withCause(err)
+	}
+	health := func(ctx context.Context) (schema int, _ []string, err error) {
+		return schema, db.Risks(), pool.QueryRowContext(ctx, "SELECT number FROM agentmemory_meta").Scan(&schema)
+	}
+	return &session{store: db.Memory(), close: func() error { return errors.Join(db.Close(), pool.Close()) }, health: health}, nil
 }
 
 // withCause adds what the system said to an error of opening, before anything was read.

@@ -7,6 +7,7 @@ require (
 	github.com/openwop/agentmemory v0.0.0
 	github.com/openwop/agentmemory/bridges/dates v0.0.0
 	github.com/openwop/agentmemory/internal/testkit v0.0.0
+	github.com/openwop/agentmemory/memory/mysql v0.0.0
 	github.com/openwop/agentmemory/memory/postgres v0.0.0
 	github.com/openwop/agentmemory/memory/sqlite v0.0.0
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
@@ -14,8 +15,10 @@ require (
 )
 
 require (
+	filippo.io/edwards25519 v1.2.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/go-sql-driver/mysql v1.10.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gowebpki/jcs v1.0.2 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
@@ -44,6 +47,7 @@ replace (
 	github.com/openwop/agentmemory => ../..
 	github.com/openwop/agentmemory/bridges/dates => ../../bridges/dates
 	github.com/openwop/agentmemory/internal/testkit => ../../internal/testkit
+	github.com/openwop/agentmemory/memory/mysql => ../../memory/mysql
 	github.com/openwop/agentmemory/memory/postgres => ../../memory/postgres
 	github.com/openwop/agentmemory/memory/sqlite => ../../memory/sqlite
 )

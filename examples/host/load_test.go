@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,7 +42,8 @@ type process struct {
 	address string
 }
 
-// everywhere runs a test of the program over a new file, and over a new PostgreSQL server.
+// everywhere runs a test of the program over a new file, a new PostgreSQL server, and a new database of the
+// MariaDB or MySQL server that the environment names.
 func everywhere(t *testing.T, test func(t *testing.T, o options)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, options{data: filepath.Join(t.TempDir(), "host.db")}) })
 	t.Run("postgres", func(t *testing.T) {
@@ -52,13 +55,32 @@ func everywhere(t *testing.T, test func(t *testing.T, o options)) {
 		t.Cleanup(func() { assert.NoError(t, cluster.Close()) })
 		test(t, options{postgres: cluster.DSN()})
 	})
+	t.Run("mysql", func(t *testing.T) { test(t, options{mysql: newMySQL(t)}) })
+}
+
+// newMySQL makes a database on the server that the environment names, whose user may do so.
+func newMySQL(t *testing.T) (dsn string) {
+	base, name := os.Getenv("AGENTMEMORY_MYSQL_DSN"), fmt.Sprint("agentmemory_host_", time.Now().UnixNano())
+	if base == "" {
+		t.Skip("AGENTMEMORY_MYSQL_DSN names no server")
+	}
+	pool, err := sql.Open("mysql", base)
+	require.NoError(t, err)
+	_, err = pool.ExecContext(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := pool.ExecContext(context.Background(), "DROP DATABASE "+name)
+		assert.NoError(t, err)
+		pool.Close()
+	})
+	return base[:strings.LastIndex(base, "/")+1] + name
 }
 
 // spawn starts the program over the file or the database that the options name.
 func spawn(t testing.TB, o options) *process {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self, "-data", o.data, "-postgres", o.postgres, "-token", "a", "-tenant-b", "b", "-seams")
+	cmd := exec.Command(self, "-data", o.data, "-postgres", o.postgres, "-mysql", o.mysql, "-token", "a", "-tenant-b", "b", "-seams")
 	cmd.Env = append(os.Environ(), isProgram+"=1")
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)

@@ -17,13 +17,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/mysql"
 	"github.com/openwop/agentmemory/memory/postgres"
 	"github.com/openwop/agentmemory/memory/sqlite"
 )
 
 // options are what the command line says.
 type options struct {
-	data, postgres, addr     string
+	data, addr               string
+	postgres, mysql          string
 	token, tenantB, approver string
 	expiredRun               string
 	seams                    bool
@@ -34,6 +36,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.data, "data", "host.db", "the SQLite file that holds everything")
 	flag.StringVar(&o.postgres, "postgres", "", "a PostgreSQL DSN instead of a file")
+	flag.StringVar(&o.mysql, "mysql", "", "a MariaDB or MySQL DSN instead of a file, as in user:password@tcp(host:3306)/database")
 	flag.StringVar(&o.addr, "addr", "127.0.0.1:0", "where to listen")
 	flag.StringVar(&o.token, "token", "", "the bearer token; one is made and printed if there is none")
 	flag.StringVar(&o.tenantB, "tenant-b", "", "the bearer token of a second tenant")
@@ -114,7 +117,14 @@ func run(ctx context.Context, o options, out, status io.Writer) (err error) {
 
 // openStore opens the file or the database.
 func openStore(ctx context.Context, o options) (driver.Adapter, func() error, error) {
-	if o.postgres == "" {
+	switch {
+	case o.mysql != "":
+		db, err := mysql.Open(ctx, o.mysql, mysql.Options{})
+		if err != nil {
+			return nil, nil, err
+		}
+		return db.Memory(), db.Close, nil
+	case o.postgres == "":
 		db, err := sqlite.Open(ctx, o.data, sqlite.Options{})
 		if err != nil {
 			return nil, nil, err

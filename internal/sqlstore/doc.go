@@ -1,5 +1,6 @@
-// Package sqlstore is what the stores on SQL databases do alike: how they read. A store gives it a
-// [Dialect], its statements and what runs them, and embeds the [Store] that it gets for it.
+// Package sqlstore is what the stores on SQL databases do alike: how they read, and how
+// those of servers judge mutations that share a transaction. A store gives it a [Dialect], its statements
+// and what runs them, and embeds the [Store] that it gets for it.
 //
 // # Guarantees
 //

@@ -26,6 +26,9 @@ type Documents struct {
 	Parameter string
 	// KindInGroup is the kind beside a group, which names fewer.
 	KindInGroup string
+	// Behind, if it is set, writes that columns are behind values, in place of a comparison of rows;
+	// than is > or >=.
+	Behind func(columns []string, than string, values []string) string
 	// Due reads documents by Due: kind, instant, limit.
 	Due string
 	// Value returns a value as it was stored; ok is false if it is damaged.
@@ -100,7 +103,10 @@ func (d *Dialect) DocumentsBehind(q *driver.DocumentQuery, last *driver.Document
 			open, bound = append(open, c.name), append(bound, parameter(c.last))
 		}
 	}
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0 && d.Documents.Behind != nil:
+		where += ` AND ` + d.Documents.Behind(open, behind, bound)
+	case len(open) > 0:
 		where += ` AND (` + strings.Join(open, `, `) + `)` + behind + `(` + strings.Join(bound, `, `) + `)`
 	}
 	one := !q.EveryRef && q.Kind != "" && q.Key != ""

@@ -47,6 +47,8 @@ type Dialect struct {
 	Changes   string // the journals behind a version, up to another: tenant, number, number
 	Lookup    string // records in the order of the ids: tenant, ref, ids
 
+	NextScope string // the first scope behind one, if Scopes is to be used: tenant, ref
+
 	// List reads the entries that l asks for at the n-th version, in their order. It may leave
 	// tags and the subject to the caller, and of one id everything but its life.
 	List func(l *Listing, n int64) (text string, args []any)

@@ -9,20 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/internal/groupcommit"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // writes is a mutation on its way into the tables.
 type writes struct {
-	db      *DB
-	ctx     context.Context
-	tenant  string
-	m       *driver.Mutation
-	isPut   bool        // it makes no version if the entry is there
-	mark    driver.Mark // of the version that it makes, if it makes one
-	plan    driver.Plan
-	refused error
-	done    driver.Applied
+	sqlstore.Call
+	db *DB
 }
 
 // apply commits a mutation by the shortest way that there is for it, and again if an error
@@ -37,26 +31,26 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, only
 	if !storable(m) {
 		return driver.Applied{}, driver.ErrValidation.With("the content or a tag of an entry is not UTF-8 or has U+0000, which PostgreSQL cannot hold", nil)
 	}
-	w := &writes{db: db, ctx: ctx, tenant: tenant, m: m, isPut: onlyPut}
-	rand.Read(w.mark[:])
+	w := &writes{sqlstore.Call{Ctx: ctx, Tenant: tenant, M: m, IsPut: onlyPut}, db}
+	rand.Read(w.Mark[:])
 	allows := unsent
 	if onlyPut {
 		allows = idempotent
 	}
-	commit := func() error { return db.counters.Do(ctx, w.tenant, w, w.sizeOf()) }
+	commit := func() error { return db.counters.Do(ctx, w.Tenant, w, w.sizeOf()) }
 	switch {
-	case !w.m.Unversioned():
-	case len(w.m.Events) > 0:
+	case !w.M.Unversioned():
+	case len(w.M.Events) > 0:
 		commit = func() error {
-			return db.writeOnce(ctx, tenantSetting(w.tenant), func(b *pgx.Batch) {
-				lockRuns(b, w.m.Events)
+			return db.writeOnce(ctx, tenantSetting(w.Tenant), func(b *pgx.Batch) {
+				lockRuns(b, w.M.Events)
 				w.queueEvents(b)
 			})
 		}
 		// A snapshot from before the lock of a run, as some isolation levels have, meets a
 		// sequence that is taken meanwhile. What is kept already is not kept again.
 		allows = func(err error) bool { return idempotent(err) || codeOf(err) == uniqueViolation }
-	case len(w.m.Documents) == 1:
+	case len(w.M.Documents) == 1:
 		commit = func() error { return w.swapAlone(ctx) }
 	default:
 		commit = func() error {
@@ -65,12 +59,12 @@ func (db *DB) apply(ctx context.Context, tenant string, m *driver.Mutation, only
 	}
 	err := repeat(ctx, allows, commit)
 	if err == nil {
-		err = w.refused
+		err = w.Refused
 	}
 	if err != nil {
 		return driver.Applied{}, err
 	}
-	return w.done, nil
+	return w.Done, nil
 }
 
 // storable reports whether the tables can hold what m puts: text must be UTF-8 without
@@ -85,14 +79,14 @@ func storable(m *driver.Mutation) bool {
 // restores shares none: the documents and the lineage that this changes are not looked up. Nor does
 // one with a value that is staged, which would be committed although the mutation is refused.
 func (w *writes) sizeOf() (size int) {
-	if len(w.m.Erase)+len(w.m.Restore)+len(w.m.MergedInto)+len(w.inOrder(w.staged)) > 0 {
+	if len(w.M.Erase)+len(w.M.Restore)+len(w.M.MergedInto)+len(w.InOrder(w.staged)) > 0 {
 		return groupcommit.MaxBytes + 1
 	}
-	for i := range w.m.Put {
-		size += len(w.m.Put[i].Entry.Content)
+	for i := range w.M.Put {
+		size += len(w.M.Put[i].Entry.Content)
 	}
-	for i := range w.m.Documents {
-		size += len(w.m.Documents[i].Value)
+	for i := range w.M.Documents {
+		size += len(w.M.Documents[i].Value)
 	}
 	return size
 }
@@ -123,11 +117,11 @@ var addVersionAlone = addVersionSQL(2)
 // addVersion queues a statement that makes the next version, with its parameters between the tenant and
 // those of the version.
 func (w *writes) addVersion(b *pgx.Batch, sql string, args ...any) {
-	args = append([]any{[]byte(w.tenant)}, args...)
-	b.Queue(sql, append(args, w.mark[:], w.plan.Journal(), w.plan.Grows.Entries, w.plan.Grows.Bytes)...).QueryRow(func(row pgx.Row) error {
+	args = append([]any{[]byte(w.Tenant)}, args...)
+	b.Queue(sql, append(args, w.Mark[:], w.Plan.Journal(), w.Plan.Grows.Entries, w.Plan.Grows.Bytes)...).QueryRow(func(row pgx.Row) error {
 		var n int64
 		err := row.Scan(&n)
-		w.done.Version = w.mark.Version(uint64(n))
+		w.Done.Version = w.Mark.Version(uint64(n))
 		return err
 	})
 }

@@ -92,16 +92,16 @@ const (
 // queueEvents queues the events of a mutation, which wait or are kept in their order.
 func (w *writes) queueEvents(b *pgx.Batch) {
 	text := queueEvent
-	if w.m.Keep {
+	if w.M.Keep {
 		text = keepEvent
 	}
-	for i := range w.m.Events {
-		r := &w.m.Events[i]
+	for i := range w.M.Events {
+		r := &w.M.Events[i]
 		payload, err := json.Marshal(r.Payload)
 		if err != nil {
 			panic(err) // [driver.Mutation.Validate] has let it through
 		}
-		b.Queue(text, []byte(w.tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
+		b.Queue(text, []byte(w.Tenant), []byte(r.RunID), []byte(r.ID), []byte(r.NodeID), []byte(r.CausationID), []byte(r.EngineVersion),
 			int64(r.SchemaVersion), r.Time.UnixMilli(), string(r.Payload.EventType()), string(payload))
 	}
 }

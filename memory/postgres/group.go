@@ -1,38 +1,26 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// group is a transaction of mutations of one tenant. They are judged one after the other, each by
-// what those before it leave, and each is whole or refused by itself.
+// group is a transaction of mutations of one tenant.
 type group struct {
-	db        *DB
-	calls     []*writes
-	stored    driver.Stored // Documents are those of the call that is judged
-	documents map[documentName]*driver.Document
-}
-
-// documentName names a document of a tenant.
-type documentName struct{ ref, kind, key string }
-
-func nameOf(d *driver.Document) documentName { return documentName{d.Ref, d.Kind, d.Key} }
-
-func (n documentName) compare(o documentName) int {
-	return cmp.Or(cmp.Compare(n.ref, o.ref), cmp.Compare(n.kind, o.kind), cmp.Compare(n.key, o.key))
+	sqlstore.Group
+	db    *DB
+	calls []*writes
 }
 
 // commitGroup commits the mutations of one tenant that it takes as soon as it has a connection.
@@ -40,12 +28,12 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 	return db.withPoolConn(ctx, func(conn *pgxpool.Conn) error {
 		ctx, calls := take()
 		if len(calls) > 1 {
-			shared, end := whileAllWait(calls)
+			shared, end := sqlstore.WhileAllWait(inner(calls), patience)
 			defer end()
 			ctx = shared
 		}
 		g := &group{db: db, calls: calls}
-		if !slices.ContainsFunc(calls, func(w *writes) bool { return !w.m.OnlyPuts() }) {
+		if !slices.ContainsFunc(calls, func(w *writes) bool { return !w.M.OnlyPuts() }) {
 			err := g.add(ctx, conn)
 			if codeOf(err) != uniqueViolation {
 				return err
@@ -64,29 +52,20 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 	})
 }
 
-// whileAllWait is the context of a transaction that calls share. It ends once the context of one
-// of them has been over for as long as a call waits.
-func whileAllWait(calls []*writes) (ctx context.Context, end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var unhook []func() bool
-	wait := patience
+// inner returns what package sqlstore sees of mutations.
+func inner(calls []*writes) (list []*sqlstore.Call) {
 	for _, w := range calls {
-		unhook = append(unhook, context.AfterFunc(w.ctx, func() { time.AfterFunc(wait, cancel) }))
+		list = append(list, &w.Call)
 	}
-	return ctx, func() {
-		for _, f := range unhook {
-			f()
-		}
-		cancel()
-	}
+	return list
 }
 
-func (g *group) tenant() string { return g.calls[0].tenant }
+func (g *group) tenant() string { return g.calls[0].Tenant }
 
 // add commits mutations that only add, in one round trip: none of their entries is there, or it
 // fails.
 func (g *group) add(ctx context.Context, conn *pgxpool.Conn) error {
-	g.stored.Entries = map[driver.Located]driver.Record{}
+	g.Stored.Entries = map[driver.Located]driver.Record{}
 	g.judge()
 	return g.db.sendWrite(ctx, conn, tenantSetting(g.tenant()), func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(g.tenant()))
@@ -97,59 +76,17 @@ func (g *group) add(ctx context.Context, conn *pgxpool.Conn) error {
 // judge plans the mutations.
 func (g *group) judge() {
 	for _, w := range g.calls {
-		w.done = driver.Applied{Revs: make([]int64, len(w.m.Documents))}
-		g.stored.Documents = make([]driver.Document, len(w.m.Documents))
-		for i := range w.m.Documents {
-			g.stored.Documents[i] = *g.documents[nameOf(&w.m.Documents[i].Document)]
-		}
-		if w.plan, w.refused = g.stored.Plan(w.m); w.refused == nil {
-			g.leave(w)
-		}
-	}
-}
-
-// unknownRev is the revision, which no caller can know, of a document that the transaction sets.
-const unknownRev = -1
-
-// leave makes of what is stored what a planned mutation leaves. One that erases or restores is
-// alone.
-func (g *group) leave(w *writes) {
-	for i := range w.plan.Insert {
-		p := &w.plan.Insert[i]
-		g.stored.Entries[p.Located()] = driver.Record{Scope: p.Scope, Entry: p.Entry}
-	}
-	for _, x := range w.plan.Retire {
-		r := g.stored.Entries[x.Located]
-		r.State, r.For = x.State, x.For
-		g.stored.Entries[x.Located] = r
-	}
-	for i := range w.m.Documents {
-		x := &w.m.Documents[i]
-		there := g.documents[nameOf(&x.Document)]
-		switch x.Act {
-		case driver.Set, driver.Retain:
-			there.Rev, there.Class = unknownRev, x.Class
-		case driver.Remove:
-			there.Rev = 0
-		}
-	}
-	used := &g.stored.Used
-	used.Entries += w.plan.Grows.Entries
-	used.Bytes += w.plan.Grows.Bytes
-	if !w.m.Keep {
-		used.Waiting += int64(len(w.m.Events))
+		g.Judge(&w.Call, nil)
 	}
 }
 
 // write queues what the planned mutations write.
 func (g *group) write(b *pgx.Batch) {
-	planned := slices.DeleteFunc(slices.Clone(g.calls), func(w *writes) bool {
-		return w.refused != nil || w.isPut && w.plan.Empty()
-	})
+	planned := slices.DeleteFunc(slices.Clone(g.calls), func(w *writes) bool { return !w.Planned() })
 	var kept []events.Record
 	for _, w := range planned {
-		if w.m.Keep {
-			kept = append(kept, w.m.Events...)
+		if w.M.Keep {
+			kept = append(kept, w.M.Events...)
 		}
 	}
 	lockRuns(b, kept)
@@ -161,18 +98,11 @@ func (g *group) write(b *pgx.Batch) {
 // load queues what takes the row of the tenant, if one of the mutations makes a version, and the
 // documents, and what reads all that they name. Large values are written before.
 func (g *group) load(b *pgx.Batch) {
-	g.stored = driver.Stored{Entries: map[driver.Located]driver.Record{}, MergedInto: map[driver.Located][]string{}}
-	g.documents = map[documentName]*driver.Document{}
+	g.Group = sqlstore.NeedsOf(inner(g.calls))
 	for _, w := range g.calls {
-		needs := w.m.Needs()
-		maps.Copy(g.stored.Entries, needs.Entries)
-		maps.Copy(g.stored.MergedInto, needs.MergedInto)
-		for i := range w.m.Documents {
-			g.documents[nameOf(&w.m.Documents[i].Document)] = new(driver.Document)
-		}
 		w.stage(b)
 	}
-	if !g.calls[0].m.Unversioned() {
+	if !g.calls[0].M.Unversioned() {
 		b.Queue(takeTenant, []byte(g.tenant()))
 	}
 	g.loadEntries(b)
@@ -183,18 +113,18 @@ func (g *group) load(b *pgx.Batch) {
 
 // loadEntries queues what reads the entries that the mutations name.
 func (g *group) loadEntries(b *pgx.Batch) {
-	if len(g.stored.Entries) == 0 {
+	if len(g.Stored.Entries) == 0 {
 		return
 	}
-	refs, ids := namesOf(slices.Collect(maps.Keys(g.stored.Entries)))
-	clear(g.stored.Entries)
+	refs, ids := namesOf(slices.Collect(maps.Keys(g.Stored.Entries)))
+	clear(g.Stored.Entries)
 	const load = `
 		SELECT ` + recordColumns + `
 		FROM ` + located + `, LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = n.ref AND e.id = n.id OFFSET 0) e`
 	b.Queue(load, []byte(g.tenant()), refs, ids).Query(eachRow(func(row pgx.Row) error {
 		r, err := scanRecord(row, g.tenant())
-		g.stored.Entries[r.Located()] = r
+		g.Stored.Entries[r.Located()] = r
 		return err
 	}))
 }
@@ -202,10 +132,10 @@ func (g *group) loadEntries(b *pgx.Batch) {
 // loadMergedInto queues what finds the entries that were merged into those that the mutations
 // name.
 func (g *group) loadMergedInto(b *pgx.Batch) {
-	if len(g.stored.MergedInto) == 0 {
+	if len(g.Stored.MergedInto) == 0 {
 		return
 	}
-	named := slices.Collect(maps.Keys(g.stored.MergedInto))
+	named := slices.Collect(maps.Keys(g.Stored.MergedInto))
 	refs, ids := namesOf(named)
 	const load = `
 		SELECT h.number, e.id FROM unnest((SELECT $2::bytea[]), (SELECT $3::bytea[])) WITH ORDINALITY AS h (ref, id, number), LATERAL (
@@ -217,7 +147,7 @@ func (g *group) loadMergedInto(b *pgx.Batch) {
 		err := row.Scan(&number, &id)
 		if err == nil {
 			into := named[number-1]
-			g.stored.MergedInto[into] = append(g.stored.MergedInto[into], string(id))
+			g.Stored.MergedInto[into] = append(g.Stored.MergedInto[into], string(id))
 		}
 		return err
 	}))
@@ -235,8 +165,8 @@ func namesOf(entries []driver.Located) (refs, ids [][]byte) {
 func (g *group) loadUsage(b *pgx.Batch) {
 	limited, waiting := false, int64(0)
 	for _, w := range g.calls {
-		limited = limited || w.m.Limits != driver.Limits{} && !w.m.Unversioned()
-		waiting = max(waiting, w.m.Limits.Waiting)
+		limited = limited || w.M.Limits != driver.Limits{} && !w.M.Unversioned()
+		waiting = max(waiting, w.M.Limits.Waiting)
 	}
 	if !limited {
 		return
@@ -247,7 +177,7 @@ func (g *group) loadUsage(b *pgx.Batch) {
 		FROM (
 			(SELECT version, entries, bytes FROM agentmemory.versions WHERE tenant = $1 ORDER BY version DESC LIMIT 1)
 			UNION ALL SELECT 0, 0, 0 LIMIT 1) v`
-	used := &g.stored.Used
+	used := &g.Stored.Used
 	b.Queue(load, []byte(g.tenant()), waiting).QueryRow(func(row pgx.Row) error {
 		return row.Scan(&used.Entries, &used.Bytes, &used.Waiting)
 	})
@@ -257,13 +187,13 @@ func (g *group) loadUsage(b *pgx.Batch) {
 // their names: machinery may be changed by others that do not have the tenant's row.
 func (g *group) loadDocuments(b *pgx.Batch) {
 	const load = `SELECT d.rev, d.class FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = $2 AND d.kind = $3 AND d.key = $4`
-	names := slices.SortedFunc(maps.Keys(g.documents), documentName.compare)
+	names := slices.SortedFunc(maps.Keys(g.Documents), sqlstore.DocumentName.Compare)
 	read := func(sql string) {
 		for _, n := range names {
-			b.Queue(sql, []byte(g.tenant()), []byte(n.ref), []byte(n.kind), []byte(n.key)).Query(eachRow(func(row pgx.Row) error {
+			b.Queue(sql, []byte(g.tenant()), []byte(n.Ref), []byte(n.Kind), []byte(n.Key)).Query(eachRow(func(row pgx.Row) error {
 				var class int16
-				err := row.Scan(&g.documents[n].Rev, &class)
-				g.documents[n].Class = driver.Class(class)
+				err := row.Scan(&g.Documents[n].Rev, &class)
+				g.Documents[n].Class = driver.Class(class)
 				return err
 			}))
 		}
@@ -281,8 +211,8 @@ func (g *group) loadDocuments(b *pgx.Batch) {
 func (g *group) lockAbsent(b *pgx.Batch) (alone bool) {
 	share := false
 	for _, w := range g.calls {
-		for i := range w.m.Documents {
-			x := &w.m.Documents[i]
+		for i := range w.M.Documents {
+			x := &w.M.Documents[i]
 			share = share || x.Rev == 0 && x.Act == driver.Set
 			alone = alone || x.Rev == 0 && x.Act != driver.Set
 		}

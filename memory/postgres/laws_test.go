@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -85,10 +86,10 @@ func TestM7_TransactionHeldOpen(t *testing.T) {
 	conn, err := db.pool.Acquire(ctx)
 	require.NoError(t, err)
 	defer conn.Release()
-	w := &writes{db: db, tenant: home.Tenant, mark: driver.Mark{1}, m: &driver.Mutation{}, plan: driver.Plan{
+	w := &writes{db: db, Call: sqlstore.Call{Tenant: home.Tenant, Mark: driver.Mark{1}, M: &driver.Mutation{}, Plan: driver.Plan{
 		Insert: []driver.Placed{{Scope: home, Entry: entry("c")}},
 		Retire: []driver.Retirement{{Located: driver.Located{Scope: home, ID: "b"}, State: driver.Superseded, For: "c"}},
-	}}
+	}}}
 	b := new(pgx.Batch)
 	b.Queue("BEGIN")
 	b.Queue(takeTenant, []byte(home.Tenant))

@@ -36,6 +36,9 @@ type attempt struct {
 	err            error
 }
 
+// unknownRev is what a model has for a revision that was not told.
+const unknownRev = -1
+
 // memoryModel is what the shared entries and documents are after a version.
 type memoryModel struct {
 	content map[string]string

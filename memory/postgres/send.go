@@ -94,23 +94,9 @@ func (db *DB) checkSchema(b *pgx.Batch) {
 	b.Queue(`SELECT 1 / (schema <= $1 AND distributed = $2)::int, set_config('enable_seqscan', 'off', true) FROM agentmemory.meta`, len(migrations), db.distributed)
 }
 
-// pauses are made before a call is repeated.
-var pauses = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond}
-
 // repeat calls f, and again if its error allows that.
 func repeat(ctx context.Context, allows func(error) bool, f func() error) error {
-	for _, pause := range pauses {
-		err := f()
-		if err == nil || !allows(err) || ctx.Err() != nil {
-			return failed(ctx, err)
-		}
-		select {
-		case <-ctx.Done():
-			return failed(ctx, err)
-		case <-time.After(pause):
-		}
-	}
-	return failed(ctx, f())
+	return failed(ctx, sqlstore.Repeat(ctx, allows, f))
 }
 
 // idempotent allows a repetition after every failure that may pass.
@@ -118,26 +104,13 @@ func idempotent(err error) bool { return aborted(err) || lost(err) }
 
 // unsent allows it only where nothing can have happened. It does not ask the driver, which
 // in some modes calls safe what is not.
-func unsent(err error) bool { return aborted(err) || errors.As(err, new(early)) }
-
-// early is an error before anything was written, which therefore can be repeated if it
-// may pass.
-type early struct{ error }
-
-func (e early) Unwrap() error { return e.error }
-
-func retryable(err error) error {
-	if idempotent(err) {
-		return early{err}
-	}
-	return err
-}
+func unsent(err error) bool { return aborted(err) || errors.As(err, new(sqlstore.Early)) }
 
 // withPoolConn runs f with a connection of the pool.
 func (db *DB) withPoolConn(ctx context.Context, f func(conn *pgxpool.Conn) error) error {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return retryable(err)
+		return sqlstore.EarlyIf(idempotent, err)
 	}
 	defer conn.Release()
 	return f(conn)
@@ -176,7 +149,7 @@ func (db *DB) withoutCancelIfPooled(ctx context.Context) context.Context {
 // connection says nothing about what it has committed just before, and a coordinator that
 // could not commit on a node does not know what the node has done.
 func (db *DB) outcomeUnknown(err error) bool {
-	if err == nil || errors.As(err, new(early)) {
+	if err == nil || errors.As(err, new(sqlstore.Early)) {
 		return false
 	}
 	said, ok := errors.AsType[*pgconn.PgError](err)
@@ -219,7 +192,7 @@ func (db *DB) exchange(ctx context.Context, conn *pgxpool.Conn, tenant string, l
 	db.prelude(b, tenantSetting(tenant))
 	load(b)
 	if err := sendBatch(db.withoutCancelIfPooled(ctx), conn.Conn(), b); err != nil {
-		return retryable(err)
+		return sqlstore.EarlyIf(idempotent, err)
 	}
 	b = new(pgx.Batch)
 	if err := decide(b); err != nil || b.Len() == 0 {
@@ -231,7 +204,7 @@ func (db *DB) exchange(ctx context.Context, conn *pgxpool.Conn, tenant string, l
 }
 
 // patience is how long a change whose context has ended is waited for.
-var patience = 5 * time.Second
+var patience = sqlstore.Patience
 
 // awaitOutcome runs f, which changes something and commits, so that its outcome is known, or is
 // [ErrOutcomeUnknown], if the server answers at all: when ctx ends the server is asked to give up, and then says whether

@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"encoding/binary"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 
@@ -80,11 +79,11 @@ func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
 
 // swapAlone commits a mutation that changes one piece of machinery, in one statement.
 func (w *writes) swapAlone(ctx context.Context) error {
-	err := w.db.writeOnce(ctx, tenantSetting(w.tenant), func(b *pgx.Batch) {
-		sql, args := swapSQL(&w.m.Documents[0])
-		b.Queue(sql, args...).Query(rowsInto(&w.done.Revs, scanRev))
+	err := w.db.writeOnce(ctx, tenantSetting(w.Tenant), func(b *pgx.Batch) {
+		sql, args := swapSQL(&w.M.Documents[0])
+		b.Queue(sql, args...).Query(rowsInto(&w.Done.Revs, scanRev))
 	})
-	if codeOf(err) == uniqueViolation || err == nil && len(w.done.Revs) == 0 {
+	if codeOf(err) == uniqueViolation || err == nil && len(w.Done.Revs) == 0 {
 		return driver.ErrConflict
 	}
 	return err
@@ -92,44 +91,31 @@ func (w *writes) swapAlone(ctx context.Context) error {
 
 func scanRev(row pgx.Row, rev *int64) error { return row.Scan(rev) }
 
-// inOrder are the places of those swaps that each keeps, in the order of their names.
-func (w *writes) inOrder(keep func(x *driver.DocumentSwap) bool) (order []int) {
-	for i := range w.m.Documents {
-		if keep(&w.m.Documents[i]) {
-			order = append(order, i)
-		}
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		return nameOf(&w.m.Documents[i].Document).compare(nameOf(&w.m.Documents[j].Document))
-	})
-	return order
-}
-
 // stagedBytes is from which size on a value is written before the tenant's row is taken.
 const stagedBytes = 64 << 10
 
 func (w *writes) staged(x *driver.DocumentSwap) bool {
-	return !w.m.Unversioned() && x.Act == driver.Set && len(x.Value) >= stagedBytes
+	return !w.M.Unversioned() && x.Act == driver.Set && len(x.Value) >= stagedBytes
 }
 
 // stagedKey is under which key, of no kind, the i-th document is found until it gets its
 // name. No other transaction ever sees it.
-func (w *writes) stagedKey(i int) []byte { return binary.BigEndian.AppendUint32(w.mark[:], uint32(i)) }
+func (w *writes) stagedKey(i int) []byte { return binary.BigEndian.AppendUint32(w.Mark[:], uint32(i)) }
 
 // stage queues the large values, so that the tenant's row is not held while they are on
 // their way. A row that only changes its name keeps a large value where it is.
 func (w *writes) stage(b *pgx.Batch) {
-	for _, i := range w.inOrder(w.staged) {
+	for _, i := range w.InOrder(w.staged) {
 		b.Queue(`INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, value) VALUES ($1, '', '', $2, 0, 0, $3)`,
-			[]byte(w.tenant), w.stagedKey(i), w.m.Documents[i].Value)
+			[]byte(w.Tenant), w.stagedKey(i), w.M.Documents[i].Value)
 	}
 }
 
 // swap queues those swaps of which the act is or is not Set, in the order of their names.
 // What is set comes before erasures: it is made of other entries from then on.
 func (w *writes) swap(b *pgx.Batch, set bool) {
-	for _, i := range w.inOrder(func(x *driver.DocumentSwap) bool { return (x.Act == driver.Set) == set }) {
-		x := &w.m.Documents[i]
+	for _, i := range w.InOrder(func(x *driver.DocumentSwap) bool { return (x.Act == driver.Set) == set }) {
+		x := &w.M.Documents[i]
 		sql, args := swapSQL(x)
 		if w.staged(x) {
 			if x.Rev != 0 {
@@ -140,11 +126,11 @@ func (w *writes) swap(b *pgx.Batch, set bool) {
 			}
 			sql, args = namedSQL(x, w.stagedKey(i))
 		}
-		b.Queue(sql, args...).Query(eachRow(func(row pgx.Row) error { return row.Scan(&w.done.Revs[i]) }))
+		b.Queue(sql, args...).Query(eachRow(func(row pgx.Row) error { return row.Scan(&w.Done.Revs[i]) }))
 		if x.Act == driver.Set || x.Act == driver.Retain {
 			labels := make([][]byte, len(x.Subjects))
 			for i, s := range x.Subjects {
-				labels[i] = sqlstore.Label(w.tenant, s)
+				labels[i] = sqlstore.Label(w.Tenant, s)
 			}
 			queueLabels(b, x, "document_of", "id", idKeys(x.Of))
 			queueLabels(b, x, "document_subjects", "subject", labels)

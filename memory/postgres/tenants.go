@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/internal/pages"
+	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
@@ -158,8 +159,8 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	w := &writes{tenant: tenant}
-	rand.Read(w.mark[:])
+	w := &writes{Call: sqlstore.Call{Tenant: tenant}}
+	rand.Read(w.Mark[:])
 	err = st.db.write(ctx, tenantSetting(tenant), func(b *pgx.Batch) {
 		b.Queue(takeTenant, []byte(tenant))
 		w.addVersion(b, addVersionAlone)

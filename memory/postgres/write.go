@@ -14,9 +14,9 @@ import (
 
 // queueAll queues all writes of a mutation that holds.
 func (w *writes) queueAll(b *pgx.Batch) {
-	if len(w.plan.Insert) > 0 {
+	if len(w.Plan.Insert) > 0 {
 		w.insert(b)
-	} else if !w.m.Unversioned() {
+	} else if !w.M.Unversioned() {
 		w.addVersion(b, addVersionAlone)
 	}
 	w.retire(b)
@@ -49,7 +49,7 @@ var (
 
 // insert queues entries and their labels, and the version that they come with.
 func (w *writes) insert(b *pgx.Batch) {
-	put := w.plan.Insert
+	put := w.Plan.Insert
 	var refs, ids, runs [][]byte
 	var created, expires []int64
 	var contents []string
@@ -64,7 +64,7 @@ func (w *writes) insert(b *pgx.Batch) {
 	args := []any{refs, ids, created, expires, runs, contents, tags, subjects, sources}
 	if w.db.distributed {
 		w.addVersion(b, addVersionAlone)
-		b.Queue(insertAlone, append([]any{[]byte(w.tenant)}, args...)...)
+		b.Queue(insertAlone, append([]any{[]byte(w.Tenant)}, args...)...)
 	} else {
 		w.addVersion(b, insertWithVersion, args...)
 	}
@@ -95,7 +95,7 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	var created []int64
 	for _, p := range put {
 		for _, s := range p.Entry.Subjects {
-			labels, refs, ids = append(labels, sqlstore.Label(w.tenant, s)), append(refs, []byte(p.Ref)), append(ids, []byte(p.Entry.ID))
+			labels, refs, ids = append(labels, sqlstore.Label(w.Tenant, s)), append(refs, []byte(p.Ref)), append(ids, []byte(p.Entry.ID))
 			created = append(created, p.Entry.CreatedAt.UnixMilli())
 		}
 	}
@@ -106,7 +106,7 @@ func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 		INSERT INTO agentmemory.subjects (tenant, subject, ref, created_at, id)
 		SELECT t.tenant, l.* FROM agentmemory.tenants t, unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[]) AS l WHERE t.tenant = $1
 		ON CONFLICT DO NOTHING`
-	b.Queue(label, []byte(w.tenant), labels, refs, created, ids)
+	b.Queue(label, []byte(w.Tenant), labels, refs, created, ids)
 }
 
 // ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into
@@ -137,17 +137,17 @@ func theseArgs(tenant string, entries []driver.Located) []any {
 }
 
 func (w *writes) retire(b *pgx.Batch) {
-	for _, x := range w.plan.Retire {
+	for _, x := range w.Plan.Retire {
 		b.Queue(`UPDATE agentmemory.entries SET died = `+current+`, state = $4, successor = NULLIF($5::bytea, '') WHERE tenant = $1 AND ref = $2 AND id = $3`,
-			[]byte(w.tenant), []byte(x.Ref), []byte(x.ID), int16(x.State), []byte(x.For))
+			[]byte(w.Tenant), []byte(x.Ref), []byte(x.ID), int16(x.State), []byte(x.For))
 	}
 }
 
 func (w *writes) restore(b *pgx.Batch) {
-	if len(w.plan.Restore) == 0 {
+	if len(w.Plan.Restore) == 0 {
 		return
 	}
-	args := theseArgs(w.tenant, w.plan.Restore)
+	args := theseArgs(w.Tenant, w.Plan.Restore)
 	b.Queue(`
 		INSERT INTO agentmemory.former (tenant, ref, id, born, died)
 		SELECT tenant, ref, id, born, died FROM agentmemory.entries WHERE`+w.db.these("entries")+` AND born < died
@@ -158,10 +158,10 @@ func (w *writes) restore(b *pgx.Batch) {
 }
 
 func (w *writes) erase(b *pgx.Batch) {
-	if len(w.plan.Erase) == 0 {
+	if len(w.Plan.Erase) == 0 {
 		return
 	}
-	args := theseArgs(w.tenant, w.plan.Erase)
+	args := theseArgs(w.Tenant, w.Plan.Erase)
 	// A live entry was there up to this version. Of spans that end together the
 	// longest says all.
 	b.Queue(`
@@ -176,8 +176,8 @@ func (w *writes) erase(b *pgx.Batch) {
 		UPDATE agentmemory.entries
 		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
 		WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
-	w.db.removeAbout(b, w.tenant, w.plan.Erase, "former", "subjects")
-	removeWhole(b, w.tenant, w.plan.Erase, w.m.Documents)
+	w.db.removeAbout(b, w.Tenant, w.Plan.Erase, "former", "subjects")
+	removeWhole(b, w.Tenant, w.Plan.Erase, w.M.Documents)
 }
 
 // removeAbout queues the removal of the rows of some tables that are about entries, and of the

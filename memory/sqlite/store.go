@@ -50,6 +50,7 @@ func dialectOf(db *DB) sqlstore.Dialect {
 		Intact:    isIntact,
 		Changes:   `SELECT journal FROM versions WHERE tenant = ? AND version > ? AND version <= ?`,
 		Lookup:    lookup,
+		NextScope: nextScope,
 		List:      listOf,
 		Entries:   func() func(sqlstore.Row) (driver.Entry, error) { return newScanner().read },
 		Records: func(tenant string) func(sqlstore.Row) (driver.Record, error) {

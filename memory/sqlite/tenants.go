@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"context"
-	"iter"
 
-	"github.com/openwop/agentmemory/internal/pages"
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -22,21 +20,6 @@ const nextScope = `SELECT * FROM (
 	UNION ALL
 	SELECT * FROM (SELECT tenant, ref FROM documents WHERE tenant > ?1 ORDER BY tenant, ref LIMIT 1)
 	) ORDER BY 1, 2 LIMIT 1`
-
-// Scopes yields the scopes that hold entries, ended ones too, or documents, behind the scope
-// after, in the byte order of tenant and ref. The body of the loop may use the store. Each
-// scope costs four steps into indexes, however much it holds.
-func (st *Store) Scopes(ctx context.Context, after driver.Scope) iter.Seq2[driver.Scope, error] {
-	return pages.Of(func(last *driver.Scope) ([]driver.Scope, bool, error) {
-		if last == nil {
-			last = &after
-		}
-		page, err := collect(st.db.reads(ctx), func(rows sqlstore.Row) (s driver.Scope, err error) {
-			return s, rows.Scan(&s.Tenant, &s.Ref)
-		}, nextScope, last.Tenant, last.Ref)
-		return page, len(page) > 0, err
-	})
-}
 
 // DropTenant removes what is held of a tenant, about limit rows at a time, and reports
 // whether anything is left. Each call makes all versions of the tenant unavailable. The number
