@@ -33,6 +33,7 @@ type checker struct {
 	dir      string // of the logs
 	round    int
 	calls    []*call
+	dirty    [2]int64 // from when to when a primary made what its standby did not get
 	problems []string
 	counts   map[string]int
 }
@@ -63,6 +64,10 @@ func (k *checker) of(tenant string, kinds ...string) (found []*call) {
 	}
 	return found
 }
+
+// isDirty reports whether a call may have seen what a primary made that was cut off from its standby, gave
+// up waiting for it, and then died. PostgreSQL shows such changes, and they are lost.
+func (k *checker) isDirty(c *call) bool { return c.Began < k.dirty[1] && c.Ended > k.dirty[0] }
 
 func joined(names []string) string { return strings.Join(slices.Sorted(slices.Values(names)), "\n") }
 
@@ -149,7 +154,7 @@ func (k *checker) checkEntries() error {
 	for _, c := range k.of(tenant, "put", "replace", "delete", "view", "list") {
 		k.counts[c.Kind+" "+string(c.Outcome)]++
 		reads := c.Kind == "view" || c.Kind == "list"
-		if c.Outcome == refused || reads && c.Outcome != done {
+		if c.Outcome == refused || reads && (c.Outcome != done || k.isDirty(c)) {
 			continue
 		}
 		steps = append(steps, &step{call: c, reads: reads, shows: joined(c.Names)})
@@ -260,6 +265,9 @@ func (k *checker) checkDocuments() {
 	var ops []porcupine.Operation
 	for _, c := range k.of(tenant, "read", "swap") {
 		k.counts[c.Kind+" "+string(c.Outcome)]++
+		if k.isDirty(c) && (c.Kind == "read" || c.Outcome == refused) {
+			continue
+		}
 		if c.Outcome == done || c.Kind == "swap" && (c.Outcome == unknown || c.Conflict) {
 			ops = append(ops, porcupine.Operation{ClientId: c.Host, Input: c, Call: c.Began, Return: c.Ended})
 		}
@@ -458,37 +466,72 @@ func (k *checker) checkEvents() error {
 	return nil
 }
 
-// checkTokens reads as of each token what its run has seen. lost says that the store may have another history.
-func (k *checker) checkTokens(lost bool) error {
+// checkTokens reads as of each token what its run has seen.
+func (k *checker) checkTokens() error {
 	tenant, _, _, _ := tenantsOf(k.round)
 	subjects, forgotten := k.subjects(tenant), map[string]bool{}
 	for _, c := range k.of(tenant, "forget") {
 		forgotten[c.Subject] = forgotten[c.Subject] || c.Outcome != refused
 	}
+	return k.readTokens("tokens", k.bank, func(c *call) bool {
+		return k.isDirty(c) || slices.ContainsFunc(c.Names, func(n string) bool { return forgotten[subjects[n]] })
+	})
+}
+
+// readTokens reads as of each token. What it shows is what its run has seen, or it is refused if it may be.
+func (k *checker) readTokens(what string, bank *memory.Bank, refusable func(*call) bool) error {
+	tenant, _, _, _ := tenantsOf(k.round)
 	for _, c := range k.of(tenant, "token") {
 		if c.Outcome != done {
 			continue
 		}
-		seen, err := k.asOf(tenant, memory.Token(c.Token))
-		mayLack := lost || slices.ContainsFunc(c.Names, func(n string) bool { return forgotten[subjects[n]] })
+		seen, err := k.asOf(bank, tenant, memory.Token(c.Token))
 		switch {
-		case errors.Is(err, memory.ErrSnapshotUnavailable) && mayLack:
-			k.counts["tokens refused"]++
+		case errors.Is(err, memory.ErrSnapshotUnavailable) && refusable(c):
+			k.counts[what+" refused"]++
 		case errors.Is(err, memory.ErrSnapshotUnavailable):
-			k.wrong("a token is refused, and nothing that it shows was forgotten: %s", c.Run)
+			k.wrong("%s: one is refused, and nothing that it shows was forgotten: %s", what, c.Run)
 		case err != nil:
 			return err
 		case joined(seen) != joined(c.Names):
-			k.wrong("a token shows something else than its run saw: %s", c.Run)
+			k.wrong("%s: one shows something else than its run saw: %s", what, c.Run)
 		default:
-			k.counts["tokens"]++
+			k.counts[what]++
 		}
 	}
 	return nil
 }
 
-func (k *checker) asOf(tenant string, t memory.Token) ([]string, error) {
-	past, err := k.bank.AsOf(k.ctx, tenant, t)
+// checkOld reads the tokens on a primary that was replaced and has come back with its old history: it shows
+// what their runs saw or refuses them, also after it has given out the same versions again.
+func (k *checker) checkOld(dsn string) error {
+	st, err := openPostgres(k.ctx, dsn)
+	if err != nil {
+		return err
+	}
+	bank, _, err := bankOf(st, 0, nil)
+	if err != nil {
+		return err
+	}
+	any := func(*call) bool { return true }
+	if err := k.readTokens("tokens on the old primary", bank, any); err != nil {
+		return err
+	}
+	tenant, _, _, _ := tenantsOf(k.round)
+	for i := range 50 {
+		scope := driver.Scope{Tenant: tenant, Ref: "other"}
+		if err := st.Put(k.ctx, scope, driver.Entry{ID: fmt.Sprint("other-", i), Content: "other", CreatedAt: time.Now()}); err != nil {
+			return err
+		}
+		if err := st.Put(k.ctx, driver.Scope{Tenant: tenant, Ref: ref}, driver.Entry{ID: fmt.Sprint("more-", i), Content: "more", CreatedAt: time.Now()}); err != nil {
+			return err
+		}
+	}
+	return k.readTokens("tokens on the old primary that went on", bank, any)
+}
+
+func (k *checker) asOf(bank *memory.Bank, tenant string, t memory.Token) ([]string, error) {
+	past, err := bank.AsOf(k.ctx, tenant, t)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,7 @@ func openPostgres(ctx context.Context, dsn string) (store, error) {
 		return nil, err
 	}
 	for { // until the server answers
-		db, err := postgres.Open(ctx, pool, postgres.Options{})
+		db, err := postgres.Open(ctx, pool, postgres.Options{StatementTimeout: 3 * time.Second})
 		if err == nil {
 			return db.Memory(), nil
 		}

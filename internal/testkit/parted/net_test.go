@@ -11,13 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 )
 
 // network has nodes on one bridge.
@@ -199,13 +200,11 @@ func (g *gate) pass(to io.Writer, from io.Reader) {
 	}
 }
 
-// open sends new connections to the server of a DSN of package pgcluster. With an empty one they are refused.
-func (g *gate) open(dsn string) {
+// open sends new connections to a server. Without one they are refused.
+func (g *gate) open(c *pgcluster.Cluster) {
 	socket := ""
-	for _, word := range strings.Fields(dsn) {
-		if dir, ok := strings.CutPrefix(word, "host="); ok {
-			socket = filepath.Join(dir, ".s.PGSQL.5432")
-		}
+	if c != nil {
+		socket = filepath.Join(dirOf(c), ".s.PGSQL.5432")
 	}
 	g.socket.Store(&socket)
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 )
 
 func TestMain(m *testing.M) {
@@ -81,12 +83,15 @@ type world struct {
 	dir     string
 	rng     *rand.Rand
 	counts  map[string]int
+	round   int
+	dirty   [2]int64             // from when to when a primary made what its standby did not get
+	olds    []*pgcluster.Cluster // primaries that were replaced in this round
 }
 
 const hosts = 3
 
 func newWorld(t *testing.T, seed uint64, fault string) *world {
-	w := &world{t: t, net: newNetwork(t), dir: t.TempDir(), rng: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
+	w := &world{t: t, net: newNetwork(t), dir: logDir(t), rng: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
 	w.servers = newServers(t, w.net)
 	for i := range hosts {
 		p := &process{node: w.net.add(), dir: w.dir, hostConfig: hostConfig{
@@ -102,27 +107,17 @@ func newWorld(t *testing.T, seed uint64, fault string) *world {
 	return w
 }
 
-// trouble is something that happens in the middle of a round. What it returns is called after the network has healed.
-type trouble struct {
-	name  string
-	begin func(w *world) (after func())
-}
-
-var troubles = []trouble{
-	{"a host is cut off from both servers", func(w *world) func() {
-		h := w.hosts[w.rng.IntN(hosts)]
-		part(h.node, w.servers.gates[0].node)
-		part(h.node, w.servers.gates[1].node)
-		return nil
-	}},
-}
+// join has a host work.
+func (w *world) join(p *process) { p.says(strconv.Itoa(w.round)) }
 
 // play plays a round and returns what is wrong after it.
 func (w *world) play(round int) []string {
 	began := time.Now()
-	x := troubles[w.rng.IntN(len(troubles))]
+	x := troubles[round%len(troubles)]
+	w.dirty, w.olds = [2]int64{}, nil
+	w.round = round
 	for _, p := range w.hosts {
-		p.says(strconv.Itoa(round))
+		w.join(p)
 	}
 	time.Sleep(time.Duration(500+w.rng.IntN(1000)) * time.Millisecond)
 	after := x.begin(w)
@@ -142,11 +137,16 @@ func (w *world) play(round int) []string {
 	quiet := time.Now()
 	k, err := newChecker(w.t.Context(), w.servers.master().DSN(), w.dir, round)
 	require.NoError(w.t, err)
+	k.dirty = w.dirty
 	for name, check := range map[string]func() error{
 		"entries": k.checkEntries, "facts": k.checkFacts, "armed": k.checkArmed, "events": k.checkEvents,
-		"tokens": func() error { return k.checkTokens(false) }, "documents": func() error { k.checkDocuments(); return nil },
+		"tokens": k.checkTokens, "documents": func() error { k.checkDocuments(); return nil },
 	} {
 		require.NoError(w.t, check(), name)
+	}
+	for _, old := range w.olds {
+		require.NoError(w.t, k.checkOld(old.DSN()))
+		w.servers.close(old)
 	}
 	for name, n := range k.counts {
 		w.counts[name] += n
@@ -176,4 +176,30 @@ func TestM8K2E3_NetworksThatPart(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(w.counts)) {
 		t.Logf("%s: %d", name, w.counts[name])
 	}
+}
+
+// A store that answers too early, has no fence or repeats what may have been done is found within ten rounds.
+func TestM8K2_PlantedFaults(t *testing.T) {
+	if os.Getenv("AGENTMEMORY_LONG") != "1" {
+		t.Skip("takes minutes: set AGENTMEMORY_LONG=1")
+	}
+	for _, fault := range []string{earlyAnswer, noFence, retries} {
+		t.Run(fault, func(t *testing.T) {
+			of := seed()
+			t.Logf("AGENTMEMORY_PARTED_SEED=%d", of)
+			w := newWorld(t, of, fault)
+			for round := range 10 {
+				if problems := w.play(round); len(problems) > 0 {
+					t.Logf("found in round %d: %s", round, problems[0])
+					return
+				}
+			}
+			t.Error("not found in ten rounds")
+		})
+	}
+}
+
+// logDir is where hosts write their logs. It stays if AGENTMEMORY_PARTED_DIR names one.
+func logDir(t *testing.T) string {
+	return cmp.Or(os.Getenv("AGENTMEMORY_PARTED_DIR"), t.TempDir())
 }

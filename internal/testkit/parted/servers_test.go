@@ -6,7 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,7 +47,7 @@ func newServers(t *testing.T, n *network) *servers {
 	t.Cleanup(func() {
 		for _, c := range s.at {
 			if c != nil {
-				require.NoError(t, c.Close())
+				s.close(c)
 			}
 		}
 	})
@@ -54,9 +59,62 @@ func newServers(t *testing.T, n *network) *servers {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
-	s.gates[0].open(s.at[0].DSN())
+	s.gates[0].open(s.at[0])
 	s.standby()
 	return s
+}
+
+// close ends a server for good.
+func (s *servers) close(c *pgcluster.Cluster) {
+	require.NoError(s.t, c.StopImmediate())
+	_ = exec.Command("umount", filepath.Join(dirOf(c), "data")).Run() // if it was put on a small disk
+	require.NoError(s.t, c.Close())
+}
+
+// dirOf is the directory of a server, with its data, its socket and its log.
+func dirOf(c *pgcluster.Cluster) string {
+	for _, word := range strings.Fields(c.DSN()) {
+		if dir, ok := strings.CutPrefix(word, "host="); ok {
+			return dir
+		}
+	}
+	return ""
+}
+
+// restart starts the primary again, on its node.
+func (s *servers) restart() {
+	require.NoError(s.t, s.gates[s.primary].do(func() error { return s.master().Restart(s.t.Context()) }))
+}
+
+// smallDisk starts the primary anew on a disk of its own. It returns a file that fills what is left of it.
+func (s *servers) smallDisk() (ballast string) {
+	require.NoError(s.t, s.master().Kill())
+	data := filepath.Join(dirOf(s.master()), "data")
+	out, err := exec.Command("sh", "-ec", `
+		mountpoint -q "$0" && exit
+		mkdir -p "$0".new
+		mount -t tmpfs -o size=400m tmpfs "$0".new
+		cp -a "$0"/. "$0".new
+		mount --move "$0".new "$0"`, data).CombinedOutput()
+	require.NoError(s.t, err, string(out))
+	s.restart()
+	return filepath.Join(data, "ballast")
+}
+
+// signal stops or continues all processes of the primary.
+func (s *servers) signal(how syscall.Signal) {
+	text, err := os.ReadFile(filepath.Join(dirOf(s.master()), "data", "postmaster.pid"))
+	require.NoError(s.t, err)
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	require.NoError(s.t, err)
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%[1]d/children", pid))
+	require.NoError(s.t, err)
+	require.NoError(s.t, syscall.Kill(pid, how))
+	for _, child := range strings.Fields(string(children)) {
+		pid, _ := strconv.Atoi(child)
+		_ = syscall.Kill(pid, how) // it may just have ended
+	}
 }
 
 func (s *servers) master() *pgcluster.Cluster { return s.at[s.primary] }
@@ -77,7 +135,7 @@ func (s *servers) standby() {
 	sql(s.t, s.at[i],
 		fmt.Sprintf("ALTER SYSTEM SET primary_conninfo = 'host=%s port=5432 %s application_name=%s sslmode=disable connect_timeout=1'", s.gates[s.primary].addr, user, standbyName),
 		"ALTER SYSTEM SET wal_receiver_timeout = '2s'", "ALTER SYSTEM SET wal_retrieve_retry_interval = '300ms'", "SELECT pg_reload_conf()")
-	s.gates[i].open(s.at[i].DSN())
+	s.gates[i].open(s.at[i])
 	sql(s.t, s.master(), "ALTER SYSTEM SET synchronous_standby_names = '"+standbyName+"'", "ALTER SYSTEM SET wal_sender_timeout = '2s'", "SELECT pg_reload_conf()")
 	s.synchronous()
 }
@@ -96,7 +154,7 @@ func (s *servers) synchronous() {
 // failOver kills the primary and promotes the standby. It returns the old primary, which is shut off.
 func (s *servers) failOver(ctx context.Context) *pgcluster.Cluster {
 	old := s.master()
-	s.gates[s.primary].open("")
+	s.gates[s.primary].open(nil)
 	require.NoError(s.t, old.Kill())
 	s.primary = 1 - s.primary
 	require.NoError(s.t, s.master().Promote(ctx))
