@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/postgres"
+	"github.com/openwop/agentmemory/memory/sqlite"
 	"github.com/openwop/agentmemory/redact"
 )
 
@@ -33,7 +35,8 @@ type hostConfig struct {
 	Host  int
 	Seed  uint64
 	Log   string        // the file of its calls
-	DSN   string        // of PostgreSQL
+	DSN   string        // of PostgreSQL, or the path of a file
+	Start int           // how many processes it was before
 	Ahead time.Duration // of its clock
 	Fault string        // a planted one
 }
@@ -48,28 +51,47 @@ type store interface {
 	driver.Describer
 }
 
-// openPostgres connects as hosts do: to the server of several that takes writes.
-func openPostgres(ctx context.Context, dsn string) (store, error) {
+// openStore opens the file of a path, or connects to the server of several that takes writes. It waits
+// until that can be done.
+func openStore(ctx context.Context, dsn string) (st store, shut func(), err error) {
+	for {
+		if filepath.IsAbs(dsn) {
+			st, shut, err = openFile(ctx, dsn)
+		} else {
+			st, shut, err = openPostgres(ctx, dsn)
+		}
+		if err == nil || ctx.Err() != nil {
+			return st, shut, err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func openFile(ctx context.Context, path string) (store, func(), error) {
+	db, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return nil, nil, err
+	}
+	return db.Memory(), func() { db.Close() }, nil
+}
+
+func openPostgres(ctx context.Context, dsn string) (store, func(), error) {
 	cfg, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cfg.MaxConns = 6
 	cfg.ConnConfig.ConnectTimeout = time.Second
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for { // until the server answers
-		db, err := postgres.Open(ctx, pool, postgres.Options{StatementTimeout: 3 * time.Second})
-		if err == nil {
-			return db.Memory(), nil
-		}
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		time.Sleep(100 * time.Millisecond)
+	db, err := postgres.Open(ctx, pool, postgres.Options{StatementTimeout: 3 * time.Second})
+	if err != nil {
+		pool.Close()
+		return nil, nil, err
 	}
+	return db.Memory(), func() { db.Close(); pool.Close() }, nil
 }
 
 const (
@@ -86,6 +108,9 @@ func tenantsOf(round int) (entries, documents, facts, armed string) {
 
 // kind of the documents that hosts swap.
 const documentKind = "parted/value"
+
+// passes that die hold up others for four seconds.
+var passes = consolidate.Config{Timeout: 2 * time.Second}
 
 // bankOf returns a bank, and its engines, as all hosts have them.
 func bankOf(st store, ahead time.Duration, queue commitment.Enqueuer) (*memory.Bank, *commitment.Engine, error) {
@@ -137,14 +162,14 @@ func serveHost(ctx context.Context, text string) error {
 		return err
 	}
 	h.logFile = &logFile{host: h.Host, file: file}
-	st, err := openPostgres(ctx, h.DSN)
+	st, _, err := openStore(ctx, h.DSN)
 	if err != nil {
 		return err
 	}
 	if h.bank, h.engine, err = bankOf(plant(h.Fault, st), h.Ahead, h); err != nil {
 		return err
 	}
-	if h.merger, err = consolidate.New(consolidate.Config{}); err != nil {
+	if h.merger, err = consolidate.New(passes); err != nil {
 		return err
 	}
 	go h.bank.Keep(ctx, 100*time.Millisecond)
@@ -158,7 +183,7 @@ func serveHost(ctx context.Context, text string) error {
 		h.until = until
 		var working sync.WaitGroup
 		for i, work := range []func(*rand.Rand){h.entries, h.entries, h.documents, h.facts, h.arms, h.forgets} {
-			rng := rand.New(rand.NewPCG(h.Seed, uint64(h.round*1000+h.Host*100+i)))
+			rng := rand.New(rand.NewPCG(h.Seed, uint64(h.Start*1_000_000+h.round*1000+h.Host*100+i)))
 			working.Go(func() { work(rng) })
 		}
 		more := lines.Scan()

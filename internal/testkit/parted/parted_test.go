@@ -30,19 +30,24 @@ func TestMain(m *testing.M) {
 
 // process is a host.
 type process struct {
-	*node
+	*node // nil: that of the test
+	t     *testing.T
 	hostConfig
-	dir     string
-	started int
-	cmd     *exec.Cmd
-	tell    io.WriteCloser
-	hear    *bufio.Scanner
+	dir  string
+	cmd  *exec.Cmd
+	tell io.WriteCloser
+	hear *bufio.Scanner
 }
 
 // start starts the process and waits until it has opened the store.
 func (p *process) start() {
-	p.started++
-	p.Log = filepath.Join(p.dir, fmt.Sprintf("host-%d-%d.log", p.Host, p.started))
+	p.launch()
+	p.hears("ready")
+}
+
+func (p *process) launch() {
+	p.Start++
+	p.Log = filepath.Join(p.dir, fmt.Sprintf("host-%d-%d.log", p.Host, p.Start))
 	config, err := json.Marshal(p.hostConfig)
 	require.NoError(p.t, err)
 	self, err := os.Executable()
@@ -55,8 +60,11 @@ func (p *process) start() {
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(p.t, err)
 	p.hear = bufio.NewScanner(out)
-	require.NoError(p.t, p.do(p.cmd.Start))
-	p.hears("ready")
+	start := p.cmd.Start
+	if p.node != nil {
+		start = func() error { return p.do(p.cmd.Start) }
+	}
+	require.NoError(p.t, start())
 }
 
 func (p *process) hears(word string) {
@@ -76,35 +84,58 @@ func (p *process) kill() {
 
 // world is all that a test has.
 type world struct {
-	t       *testing.T
-	net     *network
-	servers *servers
-	hosts   []*process
-	dir     string
-	rng     *rand.Rand
-	counts  map[string]int
-	round   int
-	dirty   [2]int64             // from when to when a primary made what its standby did not get
-	olds    []*pgcluster.Cluster // primaries that were replaced in this round
+	t        *testing.T
+	net      *network
+	servers  *servers // nil over SQLite
+	file     string   // of SQLite
+	hosts    []*process
+	dir      string
+	rng      *rand.Rand
+	troubles []trouble
+	ahead    []int // troubles that come before one comes again
+	counts   map[string]int
+	round    int
+	dirty    [2]int64             // from when to when a primary made what its standby did not get
+	olds     []*pgcluster.Cluster // primaries that were replaced in this round
 }
 
 const hosts = 3
 
+// logDir is where hosts write their logs. It stays if AGENTMEMORY_PARTED_DIR names one.
+func logDir(t *testing.T) string {
+	return cmp.Or(os.Getenv("AGENTMEMORY_PARTED_DIR"), t.TempDir())
+}
+
+// newWorld has hosts over PostgreSQL, the second with a fault if one is named.
 func newWorld(t *testing.T, seed uint64, fault string) *world {
-	w := &world{t: t, net: newNetwork(t), dir: logDir(t), rng: rand.New(rand.NewPCG(seed, 0)), counts: map[string]int{}}
+	w := &world{t: t, net: newNetwork(t), dir: logDir(t), rng: rand.New(rand.NewPCG(seed, 0)), troubles: troubles, counts: map[string]int{}}
 	w.servers = newServers(t, w.net)
 	for i := range hosts {
-		p := &process{node: w.net.add(), dir: w.dir, hostConfig: hostConfig{
-			Host: i, Seed: seed, DSN: w.servers.dsn(), Ahead: time.Duration(i-1) * 12500 * time.Millisecond, // 25 s apart
-		}}
-		if i == 0 {
-			p.Fault = fault
-		}
-		p.start()
-		t.Cleanup(p.kill)
-		w.hosts = append(w.hosts, p)
+		w.add(&process{node: w.net.add(), hostConfig: hostConfig{Host: i, Seed: seed, DSN: w.servers.dsn()}}, fault)
 	}
 	return w
+}
+
+// add starts a host. The clock of the first is 25 s behind that of the others, which compete for what is due.
+func (w *world) add(p *process, fault string) {
+	p.t, p.dir, p.Ahead = w.t, w.dir, 12500*time.Millisecond
+	switch p.Host {
+	case 0:
+		p.Ahead = -p.Ahead
+	case 1:
+		p.Fault = fault
+	}
+	p.start()
+	w.t.Cleanup(p.kill)
+	w.hosts = append(w.hosts, p)
+}
+
+// dsn is how the test looks at the store.
+func (w *world) dsn() string {
+	if w.servers == nil {
+		return w.file
+	}
+	return w.servers.master().DSN()
 }
 
 // join has a host work.
@@ -113,7 +144,11 @@ func (w *world) join(p *process) { p.says(strconv.Itoa(w.round)) }
 // play plays a round and returns what is wrong after it.
 func (w *world) play(round int) []string {
 	began := time.Now()
-	x := troubles[round%len(troubles)]
+	if len(w.ahead) == 0 {
+		w.ahead = w.rng.Perm(len(w.troubles))
+	}
+	x := w.troubles[w.ahead[0]]
+	w.ahead = w.ahead[1:]
 	w.dirty, w.olds = [2]int64{}, nil
 	w.round = round
 	for _, p := range w.hosts {
@@ -122,7 +157,9 @@ func (w *world) play(round int) []string {
 	time.Sleep(time.Duration(500+w.rng.IntN(1000)) * time.Millisecond)
 	after := x.begin(w)
 	time.Sleep(time.Duration(3000+w.rng.IntN(2000)) * time.Millisecond)
-	w.net.heal()
+	if w.net != nil {
+		w.net.heal()
+	}
 	if after != nil {
 		after()
 	}
@@ -133,10 +170,13 @@ func (w *world) play(round int) []string {
 	for _, p := range w.hosts {
 		p.hears("quiet")
 	}
-	w.servers.synchronous()
+	if w.servers != nil {
+		w.servers.synchronous()
+	}
 	quiet := time.Now()
-	k, err := newChecker(w.t.Context(), w.servers.master().DSN(), w.dir, round)
+	k, err := newChecker(w.t.Context(), w.dsn(), w.dir, round)
 	require.NoError(w.t, err)
+	defer k.shut()
 	k.dirty = w.dirty
 	for name, check := range map[string]func() error{
 		"entries": k.checkEntries, "facts": k.checkFacts, "armed": k.checkArmed, "events": k.checkEvents,
@@ -160,21 +200,41 @@ func seed() uint64 {
 	return cmp.Or(n, uint64(time.Now().UnixNano()))
 }
 
+// rounds is how many rounds a test plays.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("AGENTMEMORY_PARTED_ROUNDS")); err == nil {
+		return n
+	}
+	if os.Getenv("AGENTMEMORY_LONG") == "1" {
+		return 60
+	}
+	return 2
+}
+
 // What hosts have acknowledged holds, and nothing else happens, while the network parts.
 func TestM8K2E3_NetworksThatPart(t *testing.T) {
-	rounds, of := 2, seed()
-	if os.Getenv("AGENTMEMORY_LONG") == "1" {
-		rounds = 60
-	}
+	of := seed()
 	t.Logf("AGENTMEMORY_PARTED_SEED=%d", of)
-	w := newWorld(t, of, "")
-	for round := range rounds {
+	newWorld(t, of, "").playAll()
+}
+
+// The same over a file, whose disk is full or read-only at times.
+func TestM8K2E3_DisksThatFail(t *testing.T) {
+	of := seed()
+	t.Logf("AGENTMEMORY_PARTED_SEED=%d", of)
+	newFileWorld(t, of).playAll()
+}
+
+func (w *world) playAll() {
+	began := time.Now()
+	for round := range rounds() {
 		for _, problem := range w.play(round) {
-			t.Errorf("round %d: %s", round, problem)
+			w.t.Errorf("round %d: %s", round, problem)
 		}
 	}
+	w.t.Logf("%d rounds in %v", rounds(), time.Since(began).Round(time.Second))
 	for _, name := range slices.Sorted(maps.Keys(w.counts)) {
-		t.Logf("%s: %d", name, w.counts[name])
+		w.t.Logf("%s: %d", name, w.counts[name])
 	}
 }
 
@@ -197,9 +257,4 @@ func TestM8K2_PlantedFaults(t *testing.T) {
 			t.Error("not found in ten rounds")
 		})
 	}
-}
-
-// logDir is where hosts write their logs. It stays if AGENTMEMORY_PARTED_DIR names one.
-func logDir(t *testing.T) string {
-	return cmp.Or(os.Getenv("AGENTMEMORY_PARTED_DIR"), t.TempDir())
 }

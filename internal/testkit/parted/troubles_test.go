@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"syscall"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -72,13 +73,7 @@ var troubles = []trouble{
 	}},
 	{"the disk of the primary is full", func(w *world) func() {
 		ballast := w.servers.smallDisk()
-		file, err := os.Create(ballast)
-		require.NoError(w.t, err)
-		zeroes, err := os.Open("/dev/zero")
-		require.NoError(w.t, err)
-		w.between(func() { _, _ = io.Copy(file, zeroes) }) // to the end of the disk
-		require.NoError(w.t, file.Close())
-		require.NoError(w.t, zeroes.Close())
+		w.between(func() { fill(w.t, ballast) })
 		return func() {
 			require.NoError(w.t, os.Remove(ballast))
 			if !w.servers.master().Running() {
@@ -119,6 +114,18 @@ func (w *world) failOver() (after func()) {
 		sql(w.t, old, "ALTER SYSTEM SET synchronous_standby_names = ''", "SELECT pg_reload_conf()")
 		w.servers.standby()
 	}
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, name string) {
+	file, err := os.Create(name)
+	require.NoError(t, err)
+	defer file.Close()
+	zeroes, err := os.Open("/dev/zero")
+	require.NoError(t, err)
+	defer zeroes.Close()
+	_, err = io.Copy(file, zeroes)
+	require.ErrorIs(t, err, syscall.ENOSPC)
 }
 
 func (w *world) count(what string) { w.counts[what]++ }
