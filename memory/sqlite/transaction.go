@@ -92,6 +92,9 @@ func (w *writer) commit(ctx context.Context, take func() (context.Context, []*ca
 	ctx, calls := take()
 	t := &tx{w: w, ctx: ctx}
 	if !t.runAll(calls) {
+		if open = !notAllowed(t.err); !open { // SQLite opens a file that cannot be written for reading, and leaves it so
+			w.abandonConn()
+		}
 		return t.err
 	}
 	if t.erased {
