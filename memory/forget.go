@@ -112,7 +112,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 // store also empties its log, in which a killed process may have left erased text. It checks a document
 // that never exists.
 func (b *Bank) settle(ctx context.Context, tenant string) error {
-	none := driver.Document{Scope: Scope{Tenant: tenant}, Class: driver.HostText, Kind: ledgerKind, Key: "none"}
+	none := driver.Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []driver.DocumentSwap{{Document: none, Act: driver.Check}}})
 	return shape(err)
 }
