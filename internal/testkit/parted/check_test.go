@@ -48,7 +48,7 @@ func newChecker(ctx context.Context, dsn, dir string, round int) (*checker, erro
 	if err != nil {
 		return nil, err
 	}
-	calls, err := readLogs(dir)
+	calls, err := readLogs(dir, round)
 	return &checker{ctx: ctx, store: st, shut: shut, bank: bank, engine: engine, dir: dir, round: round, calls: calls, counts: map[string]int{}}, err
 }
 
@@ -414,7 +414,7 @@ func (k *checker) checkArmed() error {
 	for _, c := range all {
 		found[c.ID] = c
 	}
-	if k.calls, err = readLogs(k.dir); err != nil { // hosts have fired meanwhile
+	if k.calls, err = readLogs(k.dir, k.round); err != nil { // hosts have fired meanwhile
 		return err
 	}
 	for _, c := range k.of(tenant, "enqueue") {

@@ -5,6 +5,7 @@ package parted
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -88,8 +89,9 @@ func (l *logFile) end(c *call) {
 // forever is when a call ends whose outcome is unknown.
 const forever = int64(1) << 62
 
-// readLogs reads the calls of all hosts, each once.
-func readLogs(dir string) (calls []*call, err error) {
+// readLogs reads the calls of all hosts in a round, each once.
+func readLogs(dir string, round int) (calls []*call, err error) {
+	tenants := fmt.Appendf(nil, `"round-%d-`, round)
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil {
 		return nil, err
@@ -102,7 +104,7 @@ func readLogs(dir string) (calls []*call, err error) {
 		last := map[int]*call{}
 		for line := range bytes.Lines(text) {
 			c := new(call)
-			if line[len(line)-1] != '\n' || json.Unmarshal(line, c) != nil {
+			if line[len(line)-1] != '\n' || !bytes.Contains(line, tenants) || json.Unmarshal(line, c) != nil {
 				continue // the host was killed as it wrote
 			}
 			if last[c.N] == nil {

@@ -156,7 +156,10 @@ func (w *world) play(round int) []string {
 	}
 	time.Sleep(time.Duration(500+w.rng.IntN(1000)) * time.Millisecond)
 	after := x.begin(w)
-	time.Sleep(time.Duration(3000+w.rng.IntN(2000)) * time.Millisecond)
+	time.Sleep(time.Duration(1000+w.rng.IntN(1000)) * time.Millisecond)
+	if rounds() > 2 {
+		time.Sleep(time.Duration(2000+w.rng.IntN(1000)) * time.Millisecond)
+	}
 	if w.net != nil {
 		w.net.heal()
 	}
@@ -208,7 +211,7 @@ func rounds() int {
 	if os.Getenv("AGENTMEMORY_LONG") == "1" {
 		return 60
 	}
-	return 2
+	return 2 // shorter ones
 }
 
 // What hosts have acknowledged holds, and nothing else happens, while the network parts.
