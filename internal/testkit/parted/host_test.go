@@ -210,7 +210,6 @@ func (h *host) working(rng *rand.Rand) bool {
 // do makes a call with a deadline and writes down what it came to.
 func (h *host) do(rng *rand.Rand, c call, f func(ctx context.Context, c *call) error) *call {
 	deadline := []time.Duration{300 * time.Millisecond, time.Second, 4 * time.Second}[rng.IntN(3)]
-	c.Deadline = deadline.Milliseconds()
 	logged := h.begin(&c)
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,21 +24,21 @@ const (
 
 // call is one call of a host, as its log has it: a line when it begins, and one when it ends.
 type call struct {
-	Host, N       int
-	Kind          string
-	Tenant        string
-	Run           string   `json:",omitempty"`
-	Name, Old     string   `json:",omitempty"` // of the entry, the fact, the document's value or the firing; what it takes the place of
-	ID            string   `json:",omitempty"`
-	Subject       string   `json:",omitempty"`
-	Names         []string `json:",omitempty"` // what a read has shown
-	Token         string   `json:",omitempty"`
-	Fence         int64    `json:",omitempty"`
-	Outcome       outcome
-	Conflict      bool   `json:",omitempty"`
-	Problem       string `json:",omitempty"`
-	Began, Ended  int64  // by the clock that all processes of the machine share
-	Deadline, Try int64  `json:",omitempty"` // milliseconds; how often it was made
+	Host, N      int
+	Kind         string
+	Tenant       string
+	Run          string   `json:",omitempty"`
+	Name, Old    string   `json:",omitempty"` // of the entry, the fact, the document's value or the firing; what it takes the place of
+	ID           string   `json:",omitempty"`
+	Subject      string   `json:",omitempty"`
+	Names        []string `json:",omitempty"` // what a read has shown
+	Token        string   `json:",omitempty"`
+	Fence        int64    `json:",omitempty"`
+	Outcome      outcome
+	Conflict     bool   `json:",omitempty"`
+	Problem      string `json:",omitempty"`
+	Began, Ended int64  // by the clock that all processes of the machine share
+	Try          int64  `json:",omitempty"` // how often it was made
 }
 
 func clock() int64 {
@@ -121,6 +120,3 @@ func readLogs(dir string, round int) (calls []*call, err error) {
 	}
 	return calls, nil
 }
-
-// milliseconds between two readings of the clock.
-func milliseconds(from, to int64) int64 { return (to - from) / int64(time.Millisecond) }
