@@ -139,6 +139,12 @@ func (k *checker) subjects(tenant string) map[string]string {
 	return subjects
 }
 
+// forgetsDuring reports whether something may have been forgotten while a view was taken: it then shows what was
+// there when its run started, without what was erased since (M6).
+func (k *checker) forgetsDuring(view *call) bool {
+	return slices.ContainsFunc(k.of(view.Tenant, "forget"), func(c *call) bool { return c.Began < view.Ended && view.Began < c.Ended })
+}
+
 // checkEntries looks for an order of the calls in which each shows what those before it left.
 func (k *checker) checkEntries() error {
 	tenant, _, _, _ := tenantsOf(k.round)
@@ -155,7 +161,7 @@ func (k *checker) checkEntries() error {
 	for _, c := range k.of(tenant, "put", "replace", "delete", "view", "list") {
 		k.counts[c.Kind+" "+string(c.Outcome)]++
 		reads := c.Kind == "view" || c.Kind == "list"
-		if c.Outcome == refused || reads && (c.Outcome != done || k.isDirty(c)) {
+		if c.Outcome == refused || reads && (c.Outcome != done || k.isDirty(c)) || c.Kind == "view" && k.forgetsDuring(c) {
 			continue
 		}
 		steps = append(steps, &step{call: c, reads: reads, shows: joined(c.Names)})
