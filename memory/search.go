@@ -19,7 +19,8 @@ type Search struct {
 	Text string
 	// Tags must all be carried.
 	Tags []string
-	// Subject must be carried, if it is not empty.
+	// Subject must be carried, if it is not empty. SQLite and PostgreSQL find what carries one by an
+	// index; for tags they read the ref, newest first, until enough is found.
 	Subject string
 	// Since and Until bound CreatedAt: Since <= CreatedAt < Until, also for instants between
 	// milliseconds. Zero is no bound.

@@ -42,6 +42,10 @@ var operations = []operation{
 		do: func(w *world, ctx context.Context) error { return w.list(ctx, memory.ListOptions{Tag: "rare"}) }},
 	{name: "list by a tag that nothing carries", why: "as above",
 		do: func(w *world, ctx context.Context) error { return w.list(ctx, memory.ListOptions{Tag: "nothing"}) }},
+	{name: "search by a subject that 10 have", why: "the store in memory has no index of subjects in the order of a list", do: func(w *world, ctx context.Context) error {
+		_, err := w.bank.Search(ctx, tenant, ref, memory.Search{Subject: "customer:rare"})
+		return err
+	}},
 	{name: "start a run, list 100, end", do: func(w *world, ctx context.Context) error {
 		run, err := w.start(ctx)
 		if err != nil {
@@ -169,7 +173,7 @@ func text(i int) string {
 const batch = 500
 
 // fill puts the entries from one number to before another into the ref, past the bank. Ten of
-// them have the rare tag.
+// them have the rare tag and subject.
 func fill(ctx context.Context, store driver.Transactor, from, to int) error {
 	began := time.Now().Add(-2_000_000 * time.Millisecond).Truncate(time.Millisecond).UTC()
 	for ; from < to; from += batch {
@@ -177,7 +181,7 @@ func fill(ctx context.Context, store driver.Transactor, from, to int) error {
 		for i := from; i < min(from+batch, to); i++ {
 			e := driver.Entry{ID: fmt.Sprintf("mem_%026d", i), CreatedAt: began.Add(time.Duration(i) * time.Millisecond), Content: text(i), Tags: []string{"note"}, RunID: "fill"}
 			if i < 10 {
-				e.Tags = append(e.Tags, "rare")
+				e.Tags, e.Subjects = append(e.Tags, "rare"), []string{"customer:rare"}
 			}
 			m.Put = append(m.Put, driver.Placed{Scope: driver.Scope{Tenant: tenant, Ref: ref}, Entry: e})
 		}

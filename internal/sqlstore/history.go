@@ -22,7 +22,7 @@ type History struct {
 	OfTenant     string // tenant, the ref and id that it is behind
 	OfRef        string // tenant, ref, the id that it is behind
 	OfSuccessors string // tenant, ref, successors in their order, the id that it is behind among those of the first
-	OfSubject    string // tenant, label, the ref and id that it is behind
+	OfSubject    string // tenant, label, the ref, instant and id that it is behind
 }
 
 // historyBehind returns the statement that goes on behind a record, with those of its successor: of
@@ -33,7 +33,7 @@ func (d *Dialect) historyBehind(tenant string, q *driver.HistoryQuery, successor
 	case len(q.For) > 0:
 		return Query{Text: d.History.OfSuccessors, Args: []any{of, d.Name(q.Ref), d.Names(successors), id}}
 	case q.Subject != "":
-		return Query{Text: d.History.OfSubject, Args: []any{of, Label(tenant, q.Subject), d.Name(last.Ref), id}}
+		return Query{Text: d.History.OfSubject, Args: []any{of, Label(tenant, q.Subject), d.Name(last.Ref), last.Entry.CreatedAt.UnixMilli(), id}}
 	case q.Ref != "":
 		return Query{Text: d.History.OfRef, Args: []any{of, d.Name(q.Ref), id}}
 	}

@@ -122,7 +122,7 @@ const (
 			SELECT convert_to('t' || i, 'UTF8'), 'r', convert_to('e' || j, 'UTF8'), i * 10 + j, CASE j WHEN 1 THEN 4000000000000 ELSE 9223372036854775807 END, 1,
 				CASE j WHEN 2 THEN 2 ELSE 9223372036854775807 END, CASE j WHEN 2 THEN 2 ELSE 0 END, 'run', repeat('x', 100), CASE j WHEN 2 THEN 'e3'::bytea END
 			FROM generate_series(1, $1::int) i, generate_series(1, 5) j;
-		INSERT INTO agentmemory.subjects SELECT tenant, substr(sha256(tenant || '\x00' || 's' || id), 1, 16), ref, id FROM agentmemory.entries WHERE tenant <> 'acme';
+		INSERT INTO agentmemory.subjects SELECT tenant, substr(sha256(tenant || '\x00' || 's' || id), 1, 16), ref, created_at, id FROM agentmemory.entries WHERE tenant <> 'acme';
 		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, grp, value)
 			SELECT convert_to('t' || i, 'UTF8'), 'r', 'kind', 'e3', 1, i, 'group', 'x' FROM generate_series(1, $1::int) i;
 		INSERT INTO agentmemory.document_of SELECT tenant, ref, kind, key, key FROM agentmemory.documents WHERE tenant <> 'acme';
@@ -136,7 +136,7 @@ const (
 				CASE i % 10 WHEN 2 THEN 2 + i / 10 ELSE 9223372036854775807 END, CASE i % 10 WHEN 2 THEN 2 ELSE 0 END, 'run', repeat('x', 100),
 				CASE i % 10 WHEN 2 THEN convert_to('e' || i + 1, 'UTF8') END
 			FROM generate_series(1, $1::int) i;
-		INSERT INTO agentmemory.subjects SELECT tenant, substr(sha256(tenant || '\x00' || 's' || id), 1, 16), ref, id FROM agentmemory.entries WHERE tenant = 'acme';
+		INSERT INTO agentmemory.subjects SELECT tenant, substr(sha256(tenant || '\x00' || 's' || id), 1, 16), ref, created_at, id FROM agentmemory.entries WHERE tenant = 'acme';
 		INSERT INTO agentmemory.documents (tenant, ref, kind, key, class, rev, grp, due, value)
 			SELECT 'acme', 'support', convert_to('kind' || i % 100, 'UTF8'), convert_to('e' || i, 'UTF8'), i % 2, i, convert_to('g' || i, 'UTF8'),
 				CASE WHEN i % 2 = 0 THEN i END, 'x' FROM generate_series(1, $1::int / 2) i;
@@ -376,6 +376,11 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 		{"Lookup", 5, false, func() error { _, err := st.Lookup(ctx, s, ids); return err }},
 		{"List", 20, false, func() error { _, err := st.List(ctx, s, driver.Query{Limit: 20, At: now}); return err }},
 		{"ListAt", 40, false, func() error { _, err := st.List(ctx, s, driver.Query{Version: v, Limit: 20, At: now}); return err }},
+		{"List of a subject", 1, false, func() error { _, err := st.List(ctx, s, driver.Query{Subject: "se3", Limit: 20, At: now}); return err }},
+		{"ListAt of a subject", 1, false, func() error {
+			_, err := st.List(ctx, s, driver.Query{Version: v, Subject: "se3", Limit: 20, At: now})
+			return err
+		}},
 		{"Intact", 1, false, func() error { _, err := st.Intact(ctx, s, v); return err }},
 		{"Changes", 5, false, func() error { _, err := st.Changes(ctx, s, v, v); return err }},
 		{"History", 256, true, history(driver.HistoryQuery{})},

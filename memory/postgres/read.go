@@ -30,8 +30,8 @@ func scanEntry(row sqlstore.Row, e *driver.Entry, further ...any) error {
 // the server would plan each call anew. So statements SELECT such a parameter, which hides it; but
 // no cluster takes that from one about all tenants.
 
-// The statements that read entries: live or at a version, of a list or of the ids $11, and of one
-// id, $4, which is cheaper: the caller judges the rest of the query.
+// The statements that read entries: live or at a version, of a list, of the ids or the label $11, and
+// of one id, $4, which is cheaper: the caller judges the rest of the query.
 // $10 is the version; what is live has died at none. They are steps into an index each, since
 // no optional part of a query changes them: bounds that it does not set are those of all
 // entries, and every array contains the empty one. The CASE and the OFFSET keep planners
@@ -60,24 +60,34 @@ const (
 		) e` + inOrder
 	namedAt = `
 		SELECT ` + entryColumns + ` FROM ` + named + `
-		WHERE (e.born <= $10 AND $10 < e.died OR EXISTS (
-			SELECT FROM agentmemory.former f
-			WHERE f.tenant = $1 AND f.ref = $2 AND f.id = e.id AND f.born <= $10 AND $10 < f.died))` + inPage
+		WHERE ` + wasLive + inPage
+
+	subjectLive = `
+		SELECT ` + entryColumns + ` FROM ` + labelledEntries + `
+			AND e.died = 9223372036854775807 AND e.born <= $10` + byLabel
+	subjectAt = `
+		SELECT ` + entryColumns + ` FROM ` + labelledEntries + `
+			AND ` + wasLive + byLabel
 
 	lasting = `agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.died = 9223372036854775807 AND e.born <= $10`
 	named   = `unnest((SELECT $11::bytea[])) AS n (id), LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = n.id OFFSET 0) e`
-	inPage = ` AND NOT e.erased AND e.expires_at > $3 AND e.created_at >= $4 AND (e.created_at, e.id) < ($5, $6)
-			AND CASE WHEN COALESCE(e.tags, '{}') @> $7::text[] AND COALESCE(e.subjects, '{}') @> $8::bytea[] THEN 1 END IS NOT NULL` + inOrder
+	labelledEntries = `agentmemory.subjects s, LATERAL (
+			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = $2 AND e.id = s.id OFFSET 0) e
+		WHERE s.tenant = $1 AND s.subject = $11 AND s.ref = $2 AND s.created_at >= $4 AND (s.created_at, s.id) < ($5, $6)`
+	wasLive = `(e.born <= $10 AND $10 < e.died OR EXISTS (
+			SELECT FROM agentmemory.former f
+			WHERE f.tenant = $1 AND f.ref = $2 AND f.id = e.id AND f.born <= $10 AND $10 < f.died))`
+	inPage = wanted + inOrder
+	wanted = ` AND NOT e.erased AND e.expires_at > $3 AND e.created_at >= $4 AND (e.created_at, e.id) < ($5, $6)
+			AND CASE WHEN COALESCE(e.tags, '{}') @> $7::text[] AND COALESCE(e.subjects, '{}') @> $8::bytea[] THEN 1 END IS NOT NULL`
+	byLabel = wanted + ` ORDER BY s.created_at DESC, s.id DESC LIMIT (SELECT $9::bigint)`
 	inOrder = ` ORDER BY created_at DESC, id DESC LIMIT (SELECT $9::bigint)`
 )
 
 // listOf returns the statement that reads what l asks for.
 func listOf(l *sqlstore.Listing, version int64) (string, []any) {
-	text, since, tags, subjects := listLive, l.Since, l.Tags, [][]byte{}
-	if l.Version != "" {
-		text = listAt
-	}
+	since, tags, subjects := l.Since, l.Tags, [][]byte{}
 	if slices.ContainsFunc(tags, isNoText) { // no entry has it
 		since, tags = never, nil
 	}
@@ -89,17 +99,19 @@ func listOf(l *sqlstore.Listing, version int64) (string, []any) {
 		limit = l.Limit
 	}
 	args := []any{[]byte(l.Tenant), []byte(l.Ref), l.At.UnixMilli(), since, l.Before, []byte(l.BeforeID), append([]string{}, tags...), subjects, limit, version}
+	live, at := listLive, listAt
 	switch {
-	case len(l.IDs) == 0:
-		return text, args
-	case l.Version != "":
-		text = namedAt
-	case len(l.IDs) == 1:
+	case len(l.IDs) == 1 && l.Version == "":
 		return oneLive, append(args[:3:3], []byte(l.IDs[0]))
-	default:
-		text = namedLive
+	case len(l.IDs) > 0:
+		live, at, args = namedLive, namedAt, append(args, idKeys(l.IDs))
+	case l.Subject != "":
+		live, at, args = subjectLive, subjectAt, append(args, sqlstore.Label(l.Tenant, l.Subject))
 	}
-	return text, append(args, idKeys(l.IDs))
+	if l.Version == "" {
+		return live, args
+	}
+	return at, args
 }
 
 const (
@@ -128,7 +140,7 @@ const (
 	historyOfSubject = `
 		SELECT ` + recordColumns + ` FROM agentmemory.subjects s, LATERAL (
 			SELECT * FROM agentmemory.entries e WHERE e.tenant = $1 AND e.ref = s.ref AND e.id = s.id OFFSET 0) e
-		WHERE s.tenant = $1 AND s.subject = $2 AND (s.ref, s.id) > ($3, $4) ORDER BY s.ref, s.id LIMIT 256`
+		WHERE s.tenant = $1 AND s.subject = $2 AND (s.ref, s.created_at, s.id) > ($3, $4, $5) ORDER BY s.ref, s.created_at, s.id LIMIT 256`
 )
 
 func scanRecord(row sqlstore.Row, tenant string) (r driver.Record, err error) {

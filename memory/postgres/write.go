@@ -92,19 +92,21 @@ func bytesText(s string) string { return `\\x` + hex.EncodeToString([]byte(s)) }
 // label queues what finds entries by their subjects.
 func (w *writes) label(b *pgx.Batch, put []driver.Placed) {
 	var labels, refs, ids [][]byte
+	var created []int64
 	for _, p := range put {
 		for _, s := range p.Entry.Subjects {
 			labels, refs, ids = append(labels, sqlstore.Label(w.tenant, s)), append(refs, []byte(p.Ref)), append(ids, []byte(p.Entry.ID))
+			created = append(created, p.Entry.CreatedAt.UnixMilli())
 		}
 	}
 	if len(labels) == 0 {
 		return
 	}
 	const label = `
-		INSERT INTO agentmemory.subjects (tenant, subject, ref, id)
-		SELECT t.tenant, l.* FROM agentmemory.tenants t, unnest($2::bytea[], $3::bytea[], $4::bytea[]) AS l WHERE t.tenant = $1
+		INSERT INTO agentmemory.subjects (tenant, subject, ref, created_at, id)
+		SELECT t.tenant, l.* FROM agentmemory.tenants t, unnest($2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[]) AS l WHERE t.tenant = $1
 		ON CONFLICT DO NOTHING`
-	b.Queue(label, []byte(w.tenant), labels, refs, ids)
+	b.Queue(label, []byte(w.tenant), labels, refs, created, ids)
 }
 
 // ofTenant is the condition that a row is of the tenant $1, in words that lead no plan into

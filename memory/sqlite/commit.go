@@ -139,7 +139,7 @@ const (
 	addEntry = `INSERT INTO entries (tenant, ref, id, created, expires, born, entry)
 		VALUES (?, ?, ?, ?, ?, ?, 1 + ifnull((SELECT max(entry) FROM texts), 0)) ON CONFLICT DO NOTHING`
 	addText  = `INSERT INTO texts (head, content) VALUES (?, ?)`
-	addLabel = `INSERT OR IGNORE INTO labels (label, ref, id) VALUES (?, ?, ?)`
+	addLabel = `INSERT OR IGNORE INTO labels (label, ref, created, id) VALUES (?, ?, ?, ?)`
 
 	setEntry = `UPDATE entries SET born = ?, died = ?, state = ?, successor = ?, former = ? WHERE tenant = ? AND ref = ? AND id = ?`
 )
@@ -155,7 +155,7 @@ func (c *change) insert(x *driver.Placed) bool {
 	fields := [4][]byte{[]byte(e.RunID), sqlstore.Pack(e.Tags), sqlstore.Pack(e.Subjects), sqlstore.Pack(e.Sources)}
 	key, _ := c.exec(addText, headOf(e.ID, created, expires, fields, e.Content), e.Content)
 	for _, subject := range e.Subjects {
-		c.exec(addLabel, sqlstore.Label(c.tenant, subject), x.Ref, e.ID)
+		c.exec(addLabel, sqlstore.Label(c.tenant, subject), x.Ref, created, e.ID)
 	}
 	r := &row{Record: driver.Record{Scope: x.Scope, Entry: *e}, key: key, life: span{c.version, never}}
 	c.rows[r.Located()] = r
@@ -193,10 +193,10 @@ func (c *change) set(r *row) {
 
 // labelsOf are the rows that entries have in the index of subjects.
 func labelsOf(tenant string, entries ...*row) string {
-	labels := [][3]string{}
+	labels := [][4]any{}
 	for _, r := range entries {
 		for _, subject := range r.Entry.Subjects {
-			labels = append(labels, [3]string{inHex(r.Ref), inHex(r.Entry.ID), hex.EncodeToString(sqlstore.Label(tenant, subject))})
+			labels = append(labels, [4]any{inHex(r.Ref), inHex(r.Entry.ID), r.Entry.CreatedAt.UnixMilli(), hex.EncodeToString(sqlstore.Label(tenant, subject))})
 		}
 	}
 	return inJSON(labels)

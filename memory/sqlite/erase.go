@@ -12,7 +12,7 @@ const (
 	addErased = `INSERT INTO erased_spans (tenant, ref, since, until)
 		SELECT ?1, ` + name0 + `, j.value ->> 1, j.value ->> 2 FROM json_each(?2) j WHERE j.value ->> 1 < j.value ->> 2
 		ON CONFLICT DO UPDATE SET since = min(since, excluded.since)`
-	removeLabels = `DELETE FROM labels WHERE (ref, id, label) IN (SELECT ` + name0 + `, ` + name1 + `, unhex(j.value ->> 2) FROM json_each(?) j)`
+	removeLabels = `DELETE FROM labels WHERE (ref, id, created, label) IN (SELECT ` + name0 + `, ` + name1 + `, j.value ->> 2, unhex(j.value ->> 3) FROM json_each(?) j)`
 	eraseEntries = `UPDATE entries SET died = 0, former = NULL WHERE tenant = ?1 AND (ref, id) IN (SELECT ` + name0 + `, ` + name1 + ` FROM json_each(?2) j)`
 	eraseTexts   = `UPDATE texts SET head = NULL, content = '' WHERE entry IN (SELECT value FROM json_each(?))`
 )

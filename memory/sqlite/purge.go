@@ -114,7 +114,7 @@ func (db *DB) purge(ctx context.Context, s driver.Scope, v int64, at time.Time) 
 }
 
 const (
-	getHeads      = `SELECT e.ref, e.id, e.entry, e.died, x.head, octet_length(x.content) FROM ` + named + withText
+	getHeads      = `SELECT e.ref, e.id, e.entry, e.died, e.created, x.head, octet_length(x.content) FROM ` + named + withText
 	removeEntries = `DELETE FROM entries WHERE tenant = ?1 AND (ref, id) IN (SELECT ` + name0 + `, ` + name1 + ` FROM json_each(?2) j)`
 	removeTexts   = `DELETE FROM texts WHERE entry IN (SELECT value FROM json_each(?)) RETURNING entry`
 
@@ -130,9 +130,9 @@ func (t *tx) removeEntries(tenant string, places []driver.Located) {
 	t.query(func(rows sqlstore.Row) (bool, error) {
 		var r row
 		var head []byte
-		var size int64
-		err := rows.Scan(&r.Ref, &r.Entry.ID, &r.key, &r.life[1], &head, &size)
-		r.Erased = r.life[1] == 0
+		var created, size int64
+		err := rows.Scan(&r.Ref, &r.Entry.ID, &r.key, &r.life[1], &created, &head, &size)
+		r.Erased, r.Entry.CreatedAt = r.life[1] == 0, sqlstore.Instant(created)
 		if err == nil && !r.Erased && !readHead(&r.Entry, head) { // rows of the index would stay
 			return false, fail(damaged, nil)
 		}

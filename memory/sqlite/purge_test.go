@@ -160,7 +160,7 @@ func TestM1_StaleSubject(t *testing.T) {
 	db := openFresh(t)
 	require.NoError(t, db.Memory().Put(t.Context(), here, driver.Entry{ID: "a", CreatedAt: then, Subjects: []string{"s"}}))
 	require.NoError(t, db.tx(t.Context(), func(t *tx) error {
-		t.exec(`INSERT INTO labels SELECT unhex(?), ref, id FROM labels`, hex.EncodeToString(sqlstore.Label("other", "s")))
+		t.exec(`INSERT INTO labels SELECT unhex(?), ref, created, id FROM labels`, hex.EncodeToString(sqlstore.Label("other", "s")))
 		return nil
 	}))
 	for r, err := range db.Memory().History(t.Context(), "other", driver.HistoryQuery{Subject: "s"}) {

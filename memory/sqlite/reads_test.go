@@ -46,6 +46,7 @@ func TestPlans(t *testing.T) {
 		byRowid   = " USING INTEGER PRIMARY KEY (rowid=?)"
 		ofDocs    = "SEARCH d USING INDEX sqlite_autoindex_documents_1 "
 		ofEvents  = " USING INDEX sqlite_autoindex_events_1 (tenant=? AND run=? AND event=?)"
+		ofSubject = "SEARCH l USING PRIMARY KEY (label=? AND ref=? AND created>? AND (created,id)<(?,?))"
 		liveRange = "SEARCH e USING COVERING INDEX entries_live (tenant=? AND ref=? AND created>? AND (created,id)<(?,?))"
 	)
 	for name, c := range map[string]struct {
@@ -56,20 +57,22 @@ func TestPlans(t *testing.T) {
 		"list live": {listLive, false, []string{liveRange, "SEARCH x" + byRowid}},
 		"list at": {listAt, true, []string{liveRange,
 			"SEARCH e USING COVERING INDEX entries_past (tenant=? AND ref=? AND died>? AND died<?)"}},
-		"id live":  {idLive, false, []string{byName}},
-		"ids live": {idsLive, true, []string{byName}},
-		"ids at":   {idsAt, true, []string{byName}},
+		"id live":      {idLive, false, []string{byName}},
+		"ids live":     {idsLive, true, []string{byName}},
+		"ids at":       {idsAt, true, []string{byName}},
+		"subject live": {subjectLive, false, []string{ofSubject, byName, "SEARCH x" + byRowid}},
+		"subject at":   {subjectAt, false, []string{ofSubject, byName, "SEARCH x" + byRowid}},
 
 		"rows":               {getRows, false, []string{byName}},
 		"history":            {historyOfTenant, false, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND (ref,id)>(?,?))"}},
 		"history of ref":     {historyOfRef, false, []string{"SEARCH e USING PRIMARY KEY (tenant=? AND ref=? AND id>?)"}},
 		"history of merged":  {historyOfSuccessors, false, []string{"SEARCH e USING INDEX entries_successor (tenant=? AND ref=? AND successor=? AND id>?)"}},
-		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND (ref,id)>(?,?))"}},
+		"history of subject": {historyOfSubject, false, []string{"SEARCH l USING PRIMARY KEY (label=? AND (ref,created,id)>(?,?,?))"}},
 		"merged into":        {getMergedInto, false, []string{"SEARCH e USING COVERING INDEX entries_successor (tenant=? AND ref=? AND successor=?)"}},
 		"beginning":          {beginning, false, []string{"SEARCH s USING PRIMARY KEY (key=?)", "SEARCH u USING PRIMARY KEY (key=?) LEFT-JOIN", "SEARCH v USING PRIMARY KEY (tenant=?) LEFT-JOIN"}},
 		"set entry":          {setEntry, false, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
 		"erase entries":      {eraseEntries, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},
-		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND ref=? AND id=?)"}},
+		"labels":             {removeLabels, false, []string{"SEARCH labels USING PRIMARY KEY (label=? AND ref=? AND created=? AND id=?)"}},
 		"purgeable":          {findPurgeable, false, []string{"SEARCH entries USING INDEX entries_past (tenant=? AND ref=? AND died<?)"}},
 		"heads":              {getHeads, false, []string{byName, "SEARCH x" + byRowid}},
 		"remove entries":     {removeEntries, true, []string{"SEARCH entries USING PRIMARY KEY (tenant=? AND ref=? AND id=?)"}},

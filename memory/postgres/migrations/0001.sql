@@ -87,13 +87,14 @@ CREATE TABLE agentmemory.erased_spans (
 	PRIMARY KEY (tenant, ref, died)
 );
 
--- Entries by their labels.
+-- Entries by their labels, in the order of a list.
 CREATE TABLE agentmemory.subjects (
-	tenant  bytea NOT NULL,
-	subject bytea NOT NULL,
-	ref     bytea NOT NULL,
-	id      bytea NOT NULL,
-	PRIMARY KEY (tenant, subject, ref, id)
+	tenant     bytea NOT NULL,
+	subject    bytea NOT NULL,
+	ref        bytea NOT NULL,
+	created_at bigint NOT NULL,
+	id         bytea NOT NULL,
+	PRIMARY KEY (tenant, subject, ref, created_at, id)
 );
 ALTER TABLE agentmemory.subjects ALTER subject SET STATISTICS 0;
 CREATE INDEX subjects_entry ON agentmemory.subjects (tenant, ref, id);

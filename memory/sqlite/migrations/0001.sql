@@ -63,12 +63,13 @@ CREATE TABLE erased_spans (
 	PRIMARY KEY (tenant, ref, until)
 ) STRICT, WITHOUT ROWID;
 
--- Entries by a digest of the tenant and a subject label.
+-- Entries by a digest of the tenant and a subject label, in the order of a list.
 CREATE TABLE labels (
-	label BLOB NOT NULL,
-	ref   TEXT NOT NULL,
-	id    TEXT NOT NULL,
-	PRIMARY KEY (label, ref, id)
+	label   BLOB NOT NULL,
+	ref     TEXT NOT NULL,
+	created INTEGER NOT NULL,
+	id      TEXT NOT NULL,
+	PRIMARY KEY (label, ref, created, id)
 ) STRICT, WITHOUT ROWID;
 
 -- The key of a row is the revision, so that it is never used again. Machinery has its value
