@@ -97,7 +97,7 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 			if committed {
 				return done, nil
 			}
-			return done, b.finishErasures(ctx, tenant)
+			return done, b.settle(ctx, tenant)
 		}
 		err := x.run(ctx, &done)
 		committed = committed || err == nil
@@ -107,10 +107,11 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	}
 }
 
-// finishErasures makes an empty write where nothing is left to erase, after which the store
-// empties its log: a process that was killed may have erased text that is still in it. The
-// write checks a document that never exists.
-func (b *Bank) finishErasures(ctx context.Context, tenant string) error {
+// settle makes an empty write. When that is acknowledged, all that the caller has read before is as lasting as
+// what was acknowledged: a database may show a change that its standby has not got. After the write the
+// store also empties its log, in which a killed process may have left erased text. It checks a document
+// that never exists.
+func (b *Bank) settle(ctx context.Context, tenant string) error {
 	none := driver.Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []driver.DocumentSwap{{Document: none, Act: driver.Check}}})
 	return shape(err)

@@ -71,6 +71,9 @@ func (w writer) putKeyed(ctx context.Context, s Scope, e Entry, d Draft) (Entry,
 			return Entry{}, err
 		}
 		if found {
+			if err := w.bank.settle(ctx, s.Tenant); err != nil {
+				return Entry{}, err
+			}
 			return answerRepeatedPut(rec, &e)
 		}
 		err = w.put(ctx, s, e, d)

@@ -117,6 +117,9 @@ func (r *Run) supersededBefore(ctx context.Context, s Scope, id string, d Draft)
 	if err = r.bank.replacedBy(ctx, s, id, rec.Entry.ID); err != nil {
 		return Entry{}, true, err
 	}
+	if err = r.bank.settle(ctx, s.Tenant); err != nil {
+		return Entry{}, true, err
+	}
 	e, err := r.entry(ctx, d, false, r.bank.Now())
 	if err == nil {
 		e, err = answerRepeatedReplace(rec, &e)

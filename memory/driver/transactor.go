@@ -24,6 +24,9 @@ type Transactor interface {
 	// [ErrConflict], and if m goes beyond its limits [ErrStorageLimit] or [ErrBacklog], see
 	// [Stored.Plan]; else, if the id of one of its events has another payload, [ErrConflict].
 	// In all these cases nothing happened. After any other error the outcome may be unknown.
+	//
+	// When m is acknowledged, what it was judged by is as lasting as what it changes, also if it only checks: a
+	// database may show a change that its standby has not got.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
 
 	// Lookup returns the records of those ids that the scope holds, in every

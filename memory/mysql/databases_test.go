@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	crashload.Child(openForLoad) // does not return in the process that is to be killed
 	worker()                     // nor does this, in a process of its own
 	if os.Getenv("AGENTMEMORY_WHOLE") != "1" && os.Getenv("AGENTMEMORY_LONG") != "1" {
-		flag.Set("test.short", "true") // all sizes of the kit take an hour
+		flag.Set("test.short", "true") // all sizes of the kit take minutes
 	}
 	code := m.Run()
 	if server.is != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/redact"
 )
 
 // ownCluster is a server that the test may do with as it likes.
@@ -98,6 +99,43 @@ func TestErrOutcomeUnknown_SynchronousStandby(t *testing.T) {
 	}
 	settings(t, db, "synchronous_standby_names", "")
 	require.Equal(t, []string{"c", "b", "a"}, list(t, st, home))
+}
+
+// A second try finds what the first one made on the primary alone. It is acknowledged when the standby has it.
+func TestErrOutcomeUnknown_SecondTries(t *testing.T) {
+	own := ownCluster(t)
+	db := openAt(t, own.DSN())
+	bank, err := memory.New(db.Memory(), memory.Config{})
+	require.NoError(t, err)
+	job, err := bank.Background(memory.JobConfig{ID: "job", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
+	require.NoError(t, err)
+	old, err := job.Put(t.Context(), home.Ref, memory.Draft{Content: "old", Subjects: []string{"customer"}})
+	require.NoError(t, err)
+	run, err := bank.Start(t.Context(), memory.RunConfig{ID: "run", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
+	require.NoError(t, err)
+	settings(t, db, "synchronous_standby_names", "nobody")
+	until(t, db, `SELECT current_setting('synchronous_standby_names') = 'nobody'`)
+	calls := map[string]func(ctx context.Context) error{
+		"Put": func(ctx context.Context) error {
+			_, err := job.Put(ctx, home.Ref, memory.Draft{Content: "a", Key: "a"})
+			return err
+		},
+		"Replace": func(ctx context.Context) error {
+			_, err := run.Replace(ctx, home.Ref, old.ID, memory.Draft{Content: "b", Key: "b"})
+			return err
+		},
+		"Forget": func(ctx context.Context) error { _, err := bank.Forget(ctx, home.Tenant, "customer"); return err },
+	}
+	for _, name := range []string{"Put", "Replace", "Forget"} {
+		for range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			require.ErrorIs(t, calls[name](ctx), ErrOutcomeUnknown, name)
+			cancel()
+		}
+	}
+	settings(t, db, "synchronous_standby_names", "")
+	require.NoError(t, calls["Put"](t.Context()))
+	require.NoError(t, calls["Forget"](t.Context()))
 }
 
 // A primary dies. What it acknowledged is on the synchronous standby, and its versions are

@@ -77,11 +77,16 @@ func namedSQL(x *driver.DocumentSwap, key []byte) (string, []any) {
 		append(append([]any{[]byte(x.Tenant), []byte(x.Ref), []byte(x.Kind), []byte(x.Key), int16(x.Class)}, attributes(x)...), key)
 }
 
-// swapAlone commits a mutation that changes one piece of machinery, in one statement.
+// swapAlone commits a mutation that changes one piece of machinery, in one statement. One that only checks
+// writes to the log, so that its commit waits for the synchronous standby as others do: what it was
+// judged by may be a change that the standby has not got.
 func (w *writes) swapAlone(ctx context.Context) error {
 	err := w.db.writeOnce(ctx, tenantSetting(w.Tenant), func(b *pgx.Batch) {
 		sql, args := swapSQL(&w.M.Documents[0])
 		b.Queue(sql, args...).Query(rowsInto(&w.Done.Revs, scanRev))
+		if w.M.Documents[0].Act == driver.Check {
+			b.Queue(`SELECT pg_logical_emit_message(true, 'agentmemory', '')`)
+		}
 	})
 	if codeOf(err) == uniqueViolation || err == nil && len(w.Done.Revs) == 0 {
 		return driver.ErrConflict

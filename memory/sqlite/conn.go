@@ -40,6 +40,8 @@ type writer struct {
 	// of them while the log is emptied, which a constant flow of reads would keep from
 	// happening for ever.
 	readers chan struct{}
+	// closeReaders closes the connections that read. There are none before the file is open.
+	closeReaders func()
 }
 
 // patience is how often a call waits busy_timeout for other processes: some 30 seconds.
@@ -110,6 +112,15 @@ func (w *writer) abandonConn() {
 	w.conn.Raw(func(any) error { return sqldriver.ErrBadConn })
 	w.conn.Close()
 	w.conn, w.broke = nil, true
+}
+
+// reopen has the next write open the file anew. SQLite opens one that cannot be written for reading, and it
+// stays so until the last connection of the process to it is closed.
+func (w *writer) reopen(why error) {
+	w.abandonConn()
+	if notAllowed(why) {
+		w.closeReaders()
+	}
 }
 
 func (w *writer) release() {

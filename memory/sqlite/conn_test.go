@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,4 +39,27 @@ func TestM10_ErasureMeanwhile(t *testing.T) {
 	require.Equal(t, last, noted())
 	require.Equal(t, last, db.writer.unclean)
 	require.NoError(t, reader.Rollback())
+}
+
+// A connection that was made while the disk could not be written is read-only for ever. It is left for
+// another one.
+func TestWritesGoOnWhenTheDiskIsNoLongerReadOnly(t *testing.T) {
+	db := openFresh(t)
+	put := func(id string) error {
+		return db.Memory().Put(t.Context(), here, driver.Entry{ID: id, Content: "x", CreatedAt: then})
+	}
+	require.NoError(t, put("a"))
+	writable := db.writer.dsn
+	db.writer.abandonConn()
+	require.NoError(t, db.writer.db.Close())
+	db.writer.db, db.writer.dsn = nil, strings.Replace(writable, "mode=rw", "mode=ro", 1)
+	err := put("b")
+	require.ErrorIs(t, err, driver.ErrInternal)
+	require.NotErrorIs(t, err, ErrOutcomeUnknown)
+	require.NoError(t, db.writer.db.Close())
+	db.writer.db, db.writer.dsn = nil, writable
+	require.NoError(t, put("b"))
+	entries, err := db.Memory().List(t.Context(), here, driver.Query{At: then})
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
 }

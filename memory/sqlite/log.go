@@ -7,10 +7,7 @@ func (w *writer) emptyLog(wait bool) error {
 	if w.unclean == "" {
 		return nil
 	}
-	for range cap(w.readers) {
-		w.readers <- struct{}{}
-		defer func() { <-w.readers }()
-	}
+	defer w.pauseReads()()
 	if !wait {
 		if _, err := w.conn.ExecContext(background, "PRAGMA busy_timeout = 0"); err != nil {
 			return err
@@ -22,6 +19,18 @@ func (w *writer) emptyLog(wait bool) error {
 		w.unclean, w.cleaned = "", w.unclean
 	}
 	return err
+}
+
+// pauseReads waits for the reads of this process. No other one begins before resume is called.
+func (w *writer) pauseReads() (resume func()) {
+	for range cap(w.readers) {
+		w.readers <- struct{}{}
+	}
+	return func() {
+		for range cap(w.readers) {
+			<-w.readers
+		}
+	}
 }
 
 // checkpoint moves the log into the file and reports whether all of it is there. Other

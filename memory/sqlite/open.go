@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 		return nil, err
 	}
 	dsn := dataSource(path, opts)
-	db := &DB{writer: writer{path: path, dsn: dsn, readers: make(chan struct{}, maxReaders)}}
+	db := &DB{writer: writer{path: path, dsn: dsn, readers: make(chan struct{}, maxReaders), closeReaders: func() {}}}
 	db.dialect = dialectOf(db)
 	db.writer.calls.Commit, db.writer.calls.Unknown = db.writer.commit, ErrOutcomeUnknown
 	if err := db.migrate(ctx); err != nil {
@@ -74,6 +74,11 @@ func Open(ctx context.Context, path string, opts Options) (*DB, error) {
 	db.readers = sql.OpenDB(connector)
 	db.readers.SetMaxOpenConns(maxReaders)
 	db.readers.SetMaxIdleConns(maxReaders)
+	db.writer.closeReaders = func() {
+		defer db.writer.pauseReads()()
+		db.readers.SetMaxIdleConns(0)
+		db.readers.SetMaxIdleConns(maxReaders)
+	}
 	return db, nil
 }
 

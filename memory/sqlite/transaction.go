@@ -79,7 +79,7 @@ func (w *writer) commit(ctx context.Context, take func() (context.Context, []*ca
 	begin := func() error { _, err := w.exec("BEGIN IMMEDIATE"); return err }
 	if err := retry(ctx, begin, writeFailed, lockTimeout); err != nil {
 		if errors.Unwrap(err) != nil { // not just a lock or a context
-			w.abandonConn()
+			w.reopen(err)
 		}
 		return err
 	}
@@ -92,6 +92,9 @@ func (w *writer) commit(ctx context.Context, take func() (context.Context, []*ca
 	ctx, calls := take()
 	t := &tx{w: w, ctx: ctx}
 	if !t.runAll(calls) {
+		if open = !notAllowed(t.err); !open {
+			w.reopen(t.err)
+		}
 		return t.err
 	}
 	if t.erased {
