@@ -16,6 +16,7 @@ import (
 
 // newFileWorld has hosts over one file, on a disk of its own.
 func newFileWorld(t *testing.T, seed uint64) *world {
+	inRealTime(t)
 	disk := t.TempDir()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=300m", "tmpfs", disk).CombinedOutput(); err != nil {
 		t.Skipf("a small disk needs root: %v: %s", err, out)
