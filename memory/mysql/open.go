@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -85,11 +86,14 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 
 // settled sets what this package rests on: statements go to the server several at a time, with their
 // parameters written into them; a text that does not fit is an error; and a lock is waited for four
-// seconds, less than a call whose context has ended, then asked for again.
+// seconds, less than a call whose context has ended, then asked for again. The character set is UTF-8
+// in any case: in some others a byte of a parameter could end its literal.
 func settled(cfg *mysql.Config) *mysql.Config {
 	cfg.MultiStatements, cfg.InterpolateParams, cfg.ParseTime = true, true, false
 	params := map[string]string{"innodb_lock_wait_timeout": "4"}
 	maps.Copy(params, cfg.Params)
+	maps.DeleteFunc(params, func(name, _ string) bool { return strings.HasPrefix(strings.ToLower(name), "character_set") })
+	_ = cfg.Apply(mysql.Charset("utf8mb4", "")) // sets a field
 	params["autocommit"], params["foreign_key_checks"] = "1", "1"
 	params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	cfg.Params, cfg.Logger = params, new(mysql.NopLogger) // what it would say is in the errors

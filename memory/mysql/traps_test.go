@@ -448,3 +448,28 @@ func TestM2_MistakesAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// Parameters are written into the text of statements. A character set in which a backslash can be the second
+// byte of a letter would let what an entry says end its literal: the connection has one of its own.
+func TestM1_NoTextEndsItsLiteral(t *testing.T) {
+	dsn := freshDatabase(t)
+	for _, settings := range [][]string{{}, {"charset", "gbk"}, {"charset", "sjis"}, {"character_set_client", "gbk"}, {"sql_mode", "NO_BACKSLASH_ESCAPES"}} {
+		db, err := Open(t.Context(), with(dsn, settings...), Options{})
+		require.NoError(t, err, "%v: %v", settings, errors.Unwrap(err))
+		s := driver.Scope{Tenant: strings.Join(append(settings, "t"), "="), Ref: "r"}
+		var want []string
+		for i, text := range []string{"\xbf' OR 1=1 -- ", "\xbf\\' OR 1=1 -- ", "\x95\\", `\`, `\'`, "'", "\x00\x1a\n\r\"", "é\xbf'"} {
+			e := driver.Entry{ID: fmt.Sprint("mem_", i), Content: text, Tags: []string{text}, CreatedAt: now}
+			require.NoError(t, db.Memory().Put(t.Context(), s, e), "%v %q", settings, text)
+			want = append([]string{text}, want...)
+		}
+		var got []string
+		for _, e := range list(t, db.Memory(), s) {
+			require.Equal(t, []string{e.Content}, e.Tags)
+			got = append(got, e.Content)
+		}
+		require.Equal(t, want, got, "%v", settings)
+		require.NoError(t, db.Close())
+	}
+	giveBack(dsn)
+}
