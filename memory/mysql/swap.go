@@ -28,8 +28,7 @@ func stagedKey(c *sqlstore.Call, i int) []byte {
 }
 
 // addDocument is a statement that adds a document, with the parameters of nameOf, its class, what attributes
-// has, and the size
-// of its value, and it.
+// has, and the size of its value, and it.
 const addDocument = `INSERT INTO agentmemory_documents VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`
 
 // stage adds the large values, so that the tenant's row is not held while they are on their way.

@@ -101,7 +101,7 @@ func (db *DB) purgeRef(ctx context.Context, tenant, ref string, horizon int64, a
 		}
 		db.removeAbout(b, tenant, gone, "former", "subjects", "entries")
 		if whole {
-			removeWhole(b, tenant, gone, nil)
+			removeWhole(b, tenant, gone)
 		}
 		if used != (driver.Limits{}) {
 			b.Queue(`UPDATE agentmemory.versions SET entries = entries - $2, bytes = bytes - $3 WHERE tenant = $1 AND version = `+current,

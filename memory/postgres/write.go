@@ -177,7 +177,7 @@ func (w *writes) erase(b *pgx.Batch) {
 		SET erased = true, content = '', run_id = '', tags = NULL, subjects = NULL, sources = NULL
 		WHERE`+w.db.these("entries")+` AND NOT erased`, args...)
 	w.db.removeAbout(b, w.Tenant, w.Plan.Erase, "former", "subjects")
-	removeWhole(b, w.Tenant, w.Plan.Erase, w.M.Documents)
+	removeWhole(b, w.Tenant, w.Plan.Erase)
 }
 
 // removeAbout queues the removal of the rows of some tables that are about entries, and of the
@@ -194,20 +194,11 @@ func (db *DB) removeAbout(b *pgx.Batch, tenant string, entries []driver.Located,
 	b.Queue(documents, theseArgs(tenant, entries)...)
 }
 
-// removeWhole queues the removal of the documents that were made of the whole refs of entries, but
-// for those that swaps set.
-func removeWhole(b *pgx.Batch, tenant string, entries []driver.Located, swaps []driver.DocumentSwap) {
+// removeWhole queues the removal of the documents that were made of the whole refs of entries.
+func removeWhole(b *pgx.Batch, tenant string, entries []driver.Located) {
 	of := map[string]bool{}
 	for _, l := range entries {
 		of[l.Ref] = true
 	}
-	kept, kinds, keys := [][]byte{}, [][]byte{}, [][]byte{}
-	for i := range swaps {
-		if x := &swaps[i]; of[x.Ref] && x.Act == driver.Set {
-			kept, kinds, keys = append(kept, []byte(x.Ref)), append(kinds, []byte(x.Kind)), append(keys, []byte(x.Key))
-		}
-	}
-	b.Queue(`DELETE FROM agentmemory.documents d WHERE d.tenant = $1 AND d.ref = ANY ($2) AND d.whole
-		AND (d.ref, d.kind, d.key) NOT IN (SELECT * FROM unnest($3::bytea[], $4::bytea[], $5::bytea[]))`,
-		[]byte(tenant), idKeys(slices.Collect(maps.Keys(of))), kept, kinds, keys)
+	b.Queue(`DELETE FROM agentmemory.documents WHERE tenant = $1 AND ref = ANY ($2) AND whole`, []byte(tenant), idKeys(slices.Collect(maps.Keys(of))))
 }
