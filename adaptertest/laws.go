@@ -122,7 +122,7 @@ func laws() []law {
 			workCase("work", "a distillation or compaction leaves what it leaves on another store, though calls fail, and its archive goes with its entry", transactor,
 				distillWork, distillWork, compactWork),
 		}},
-		{"FIRE", "K1, K2, K6", "commitments on this store fire once, whoever else ticks, and what is settled does not", []testCase{
+		{"FIRE", "K1, K2, K6", "commitments on this store fire once, though others tick too, and what is settled does not", []testCase{
 			workCase("work", "what is armed fires once, though calls fail, and lapses or fires for the head with its entry", []Offer{Transactor, Scheduler},
 				armWork, observeWork, tickWork),
 			{"at-once", "of engines that tick and observe at the same time one claims each firing", []Offer{Transactor, Scheduler}, enginesAtOnce},

@@ -86,8 +86,8 @@ func Open(ctx context.Context, dsn string, opts Options) (*DB, error) {
 
 // settled sets what this package rests on: statements go to the server several at a time, with their
 // parameters written into them; a text that does not fit is an error; and a lock is waited for four
-// seconds, less than a call whose context has ended, then asked for again. The character set is UTF-8
-// in any case: in some others a byte of a parameter could end its literal.
+// seconds, less than a call whose context has ended, then asked for again. The character set is UTF-8,
+// also if the name has another: in some a byte of a parameter could end its literal.
 func settled(cfg *mysql.Config) *mysql.Config {
 	cfg.MultiStatements, cfg.InterpolateParams, cfg.ParseTime = true, true, false
 	params := map[string]string{"innodb_lock_wait_timeout": "4"}
@@ -100,9 +100,9 @@ func settled(cfg *mysql.Config) *mysql.Config {
 	return cfg
 }
 
-// readCommitted makes connections whose transactions see what was committed before each statement,
-// whatever the server's default is: what the conditions of a mutation rest on is read behind the locks
-// that it has waited for, and no gap between rows is locked, which would have tenants wait for each other.
+// readCommitted makes connections whose transactions see what was committed before each statement: what
+// the conditions of a mutation rest on is read behind the locks that it has waited for, and no gap between
+// rows is locked, which would have tenants wait for each other.
 type readCommitted struct{ sqldriver.Connector }
 
 func (c readCommitted) Connect(ctx context.Context) (sqldriver.Conn, error) {

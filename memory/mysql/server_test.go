@@ -37,7 +37,7 @@ type testServer struct {
 }
 
 // startServer starts a server that syncs its disk at each commit, in a directory in memory if the
-// machine has one. Whatever ends this process, the server and its directory go.
+// machine has one. The server and its directory go when this process ends, also by a kill.
 func startServer(settings ...string) (*testServer, error) {
 	install, err := exec.LookPath("mariadb-install-db")
 	server, err2 := exec.LookPath("mariadbd")

@@ -84,7 +84,7 @@ func TestK2_RevisionsAreOurs(t *testing.T) {
 	}
 }
 
-// Events wait in the order of their commits, whatever the strides of the numbers are.
+// Events wait in the order of their commits, also if their numbers have strides.
 func TestE3_StridesKeepTheOrder(t *testing.T) {
 	st := opened(t, with(freshDatabase(t), "auto_increment_increment", "10", "auto_increment_offset", "3")).Memory()
 	var want []string

@@ -1,5 +1,5 @@
 -- Names (tenants, refs, ids, runs, labels) are VARBINARY: compared byte for byte, with their spaces,
--- whatever the database's collation is. A label is a digest of it and the tenant. Instants are
+-- in each collation of the database. A label is a digest of it and the tenant. Instants are
 -- milliseconds since 1970. 9223372036854775807 is never.
 --
 -- A statement of data definition commits by itself, so that a script can die between any two: each
