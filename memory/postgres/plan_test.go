@@ -398,7 +398,7 @@ func everyStatement(st *Store, s driver.Scope) []statement {
 		{"Documents by subject", 1, false, documents(driver.DocumentQuery{Tenant: s.Tenant, EveryRef: true, Subject: "s"})},
 		{"Due", 10, false, func() error { _, err := st.Due(ctx, "kind6", now, 10); return err }},
 		{"Waiting", 10, false, func() error { _, err := st.Waiting(ctx, s.Tenant, 10); return err }},
-		{"Undelivered", 4 * 256, false, waiting("", "")},
+		{"Undelivered", 4 * 256, true, waiting("", "")},
 		{"Undelivered of a run", 10, false, waiting(s.Tenant, "run1")},
 		{"Delivered", 1, false, func() error { return st.Delivered(ctx, []events.Record{event}) }},
 		{"Put", 1, false, func() error { return st.Put(ctx, s, entry("p1")) }},
