@@ -81,7 +81,6 @@ func kitConfig(t *testing.T) adaptertest.Config {
 		Crash:  again, // what a process leaves that is killed is what the server has
 		Require: []adaptertest.Offer{adaptertest.Transactor, adaptertest.Versioned, adaptertest.Events,
 			adaptertest.Scheduler, adaptertest.Changes, adaptertest.Tenants, adaptertest.Durable, adaptertest.Shared, adaptertest.Killed},
-		Seed: 1,
 	}
 }
 
