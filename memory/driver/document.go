@@ -39,8 +39,8 @@ type Document struct {
 	// Subjects are the labels under which forgetting finds the document. Only host
 	// text has them. One that is named twice counts once.
 	Subjects []string
-	// Rev is the revision, which the store chooses. It ascends, and a store never uses
-	// one again, not even after the document was removed.
+	// Rev is the revision, which the store chooses. Those of one name ascend, and none of
+	// them comes again, not even after the document was removed.
 	Rev int64
 }
 

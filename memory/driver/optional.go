@@ -40,7 +40,8 @@ type Tenants interface {
 
 	// DropTenant removes what is held of a tenant, about limit records, documents and
 	// events, kept ones too, at a time, and reports whether anything is left. Every version that the
-	// tenant had becomes unavailable with the first call, and none is given out again.
+	// tenant had becomes unavailable with the first call, and none is given out again. That of a
+	// tenant that was never written may stay.
 	DropTenant(ctx context.Context, tenant string, limit int) (more bool, err error)
 }
 
