@@ -40,7 +40,7 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 	c := e.commitment(j, s, a)
 	known, err := e.load(ctx, c.Tenant, c.ID)
 	if !errors.Is(err, memory.ErrNotFound) {
-		return known, err
+		return e.lasting(ctx, known, err)
 	}
 	if c.Due, err = e.nextOf(ctx, a, c.ArmedAt, c.ArmedAt, c.ArmedAt); err != nil {
 		return Commitment{}, err
@@ -50,13 +50,27 @@ func (e *Engine) Arm(ctx context.Context, j *memory.Job, s Source, a Arm) (Commi
 		return []driver.DocumentSwap{{Document: c.document()}}
 	}})
 	if errors.Is(err, memory.ErrConflict) {
-		return e.load(ctx, c.Tenant, c.ID)
+		known, err = e.load(ctx, c.Tenant, c.ID)
+		return e.lasting(ctx, known, err)
 	}
 	if err != nil {
 		return Commitment{}, err
 	}
 	c.Rev = made.Revs[0]
 	return c, nil
+}
+
+// lasting returns a commitment that is there once it is as lasting as what was acknowledged: the call that
+// made it may not have been, and a database may show what its standby has not got.
+func (e *Engine) lasting(ctx context.Context, known Commitment, err error) (Commitment, error) {
+	if err != nil {
+		return Commitment{}, err
+	}
+	_, err = e.bank.Engines().Swap(ctx, known.Tenant, driver.DocumentSwap{Document: known.document(), Act: driver.Check})
+	if errors.Is(err, memory.ErrConflict) { // it has changed, which was acknowledged or is tried again
+		return e.load(ctx, known.Tenant, known.ID)
+	}
+	return known, err
 }
 
 // commitment is a new one of the job's tenant, which is not due yet.

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/internal/testkit/pgcluster"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -113,6 +114,9 @@ func TestErrOutcomeUnknown_SecondTries(t *testing.T) {
 	require.NoError(t, err)
 	run, err := bank.Start(t.Context(), memory.RunConfig{ID: "run", Tenant: home.Tenant, Redactor: redact.New(redact.Config{})})
 	require.NoError(t, err)
+	engine, err := commitment.New(bank, commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
+	require.NoError(t, err)
+	tomorrow := bank.Now().Add(24 * time.Hour)
 	settings(t, db, "synchronous_standby_names", "nobody")
 	until(t, db, `SELECT current_setting('synchronous_standby_names') = 'nobody'`)
 	calls := map[string]func(ctx context.Context) error{
@@ -124,9 +128,13 @@ func TestErrOutcomeUnknown_SecondTries(t *testing.T) {
 			_, err := run.Replace(ctx, home.Ref, old.ID, memory.Draft{Content: "b", Key: "b"})
 			return err
 		},
+		"Arm": func(ctx context.Context) error {
+			_, err := engine.Arm(ctx, job, commitment.Source{Ref: home.Ref}, commitment.Arm{At: tomorrow})
+			return err
+		},
 		"Forget": func(ctx context.Context) error { _, err := bank.Forget(ctx, home.Tenant, "customer"); return err },
 	}
-	for _, name := range []string{"Put", "Replace", "Forget"} {
+	for _, name := range []string{"Put", "Replace", "Arm", "Forget"} {
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			require.ErrorIs(t, calls[name](ctx), ErrOutcomeUnknown, name)
