@@ -7,13 +7,13 @@ func documentValues(w *world) {
 	given := d.Value
 	w.quietly(`set the document "n" to the value "mine", and write "xine" over the slice that was given`, func() { d = w.set(d) })
 	w.watch.forget()
-	given[0] = 'x'
-	d.Value = []byte("mine")
+	given[0], d.Value = 'x', []byte("mine")
 	for range 2 {
-		got := w.documents(exactly(&d))
+		got, want := w.documents(exactly(&d)), 1
 		if w.scheduler != nil {
-			got = append(got, w.due(d.Kind, w.now, 1)...)
+			want, got = 2, append(got, w.due(d.Kind, w.now, 1)...)
 		}
+		w.check(len(got) == want, "the document from every read", "%d", len(got))
 		for i := range got {
 			w.check(string(got[i].Value) == "mine", "the value as it was given", "%s", describe(got[i]))
 			got[i].Value[0] = 'x'
