@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/events/eventschema"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -290,6 +291,32 @@ func TestOneKeyIsOneRun(t *testing.T) {
 	ids := s.runs(tenantA)
 	require.Len(t, ids, 1)
 	assert.Len(t, s.events("a", ids[0]), 3)
+}
+
+// A run that begins while a request with its key looks for it is that run, and no background pass.
+func TestRunBegunMeanwhileIsNoPass(t *testing.T) {
+	s := serve(t, options{})
+	const key = "one-key-of-two-clients-in-turn"
+	post := func() *httptest.ResponseRecorder {
+		return s.do("a", "POST", "/v1/runs", `{"workflowId":"conformance-noop"}`, "Idempotency-Key", key)
+	}
+	var first *httptest.ResponseRecorder
+	log := s.host.log
+	s.host.log = readerFunc(func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+		s.host.log = log
+		first = post()
+		return log.Read(ctx, tenant, run, from, limit)
+	})
+	second := post()
+	require.Equal(t, 201, first.Code, first.Body)
+	assert.Equal(t, 201, second.Code)
+	assert.Equal(t, first.Body.String(), second.Body.String())
+}
+
+type readerFunc func(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error)
+
+func (f readerFunc) Read(ctx context.Context, tenant, run string, from int64, limit int) ([]events.RunEvent, error) {
+	return f(ctx, tenant, run, from, limit)
 }
 
 // What the seams serve is the contract's; without them there is none.

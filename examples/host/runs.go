@@ -195,10 +195,15 @@ func (h *host) save(ctx context.Context, tenant string, doc *runDoc, ofRun map[s
 
 var errNoRun = &wire.Error{Kind: memory.CodeNotFound, Message: "there is no such run"}
 
-// find returns a run of a tenant. A background pass is one too, if its events are in the log.
+// find returns a run of a tenant. A background pass is one too, if its events are in the log, which is
+// read first: a run that begins meanwhile is kept before its first event, and so is no pass.
 func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
+	log, err := h.log.Read(ctx, tenant, id, 0, 1)
+	if err != nil {
+		return nil, err
+	}
 	doc := &runDoc{}
-	err := h.pass(ctx, tenant, "host-find", func(job *memory.Job) error {
+	err = h.pass(ctx, tenant, "host-find", func(job *memory.Job) error {
 		d, err := job.Document(ctx, "", runKind, id)
 		if err != nil || d.Rev == 0 {
 			return err
@@ -207,10 +212,6 @@ func (h *host) find(ctx context.Context, tenant, id string) (*runDoc, error) {
 	})
 	if err != nil || doc.RunID != "" {
 		return doc, err
-	}
-	log, err := h.log.Read(ctx, tenant, id, 0, 1)
-	if err != nil {
-		return nil, err
 	}
 	if len(log) == 0 {
 		return nil, errNoRun
