@@ -166,7 +166,8 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	for _, table := range []string{"entries", "subjects", "documents", "document_subjects", "events"} {
 		run(t, dsn, "OPTIMIZE TABLE agentmemory_"+table)
 	}
-	run(t, dsn, "FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY", "SET GLOBAL innodb_log_file_size = 134217728")
+	run(t, dsn, "FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
+	run(t, dsn, s.renewLogs()...)
 	require.Empty(t, restart())
 	require.Positive(t, inFiles(t, s, kept)["agentmemory_entries.ibd"])
 }

@@ -226,9 +226,11 @@ func documentPage(table, where string, bare, one bool) string {
 const (
 	eventColumns = `e.tenant, e.run_id, e.event_id, e.type, e.node_id, e.causation_id, e.engine_version, e.schema_version, e.time, e.payload, e.number`
 
+	// The oldest event of a run is the first of its range of the index: MySQL reads the range for MIN, or when ordered by less.
 	waitingEvents = `
 		SELECT ` + eventColumns + `, 0, (
-			SELECT MIN(h.number) FROM agentmemory_events h FORCE INDEX (events_kept) WHERE h.tenant = e.tenant AND h.run_id = e.run_id AND h.sequence IS NULL)
+			SELECT h.number FROM agentmemory_events h FORCE INDEX (events_kept) WHERE h.tenant = e.tenant AND h.run_id = e.run_id AND h.sequence IS NULL
+			ORDER BY h.tenant, h.run_id, h.sequence, h.number LIMIT 1)
 		FROM agentmemory_events e FORCE INDEX (events_waiting) WHERE e.sequence IS NULL AND e.number > $1 ORDER BY e.number LIMIT 256`
 	waitingOfRun = `
 		SELECT ` + eventColumns + `, 0, e.number FROM agentmemory_events e FORCE INDEX (events_kept)

@@ -68,7 +68,7 @@ func schemaOf(ctx context.Context, conn *sql.Conn) (have schema, err error) {
 
 // migrate runs what is missing under a lock of the database's name, which ends with the connection.
 func migrate(ctx context.Context, conn *sql.Conn) (have schema, err error) {
-	const lockName = `CONCAT('agentmemory.', MD5(DATABASE()))`
+	const lockName = `CONCAT('agentmemory.', LEFT(SHA2(DATABASE(), 256), 32))`
 	var locked sql.NullBool
 	if err := conn.QueryRowContext(ctx, `SELECT GET_LOCK(`+lockName+`, ?)`, migrationPatience).Scan(&locked); err != nil {
 		return have, err

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,10 +22,11 @@ import (
 // The environment decides which server tests get.
 const (
 	envDSN     = "AGENTMEMORY_MYSQL_DSN"     // use this server, whose user may create databases
+	envServer  = "AGENTMEMORY_MYSQLD"        // start this program of MySQL in place of MariaDB
 	envRequire = "AGENTMEMORY_REQUIRE_MYSQL" // 1: no server is a failure
 )
 
-var errNoServer = errors.New("mysql: no MariaDB server found (set " + envDSN + ", or install one)")
+var errNoServer = errors.New("mysql: no MariaDB server found (set " + envDSN + " or " + envServer + ", or install one)")
 
 // testServer is a server of our own, or the one that the environment names, which has no directory.
 type testServer struct {
@@ -39,13 +41,9 @@ type testServer struct {
 // startServer starts a server that syncs its disk at each commit, in a directory in memory if the
 // machine has one. The server and its directory go when this process ends, also by a kill.
 func startServer(settings ...string) (*testServer, error) {
-	install, err := exec.LookPath("mariadb-install-db")
-	server, err2 := exec.LookPath("mariadbd")
-	if err2 != nil {
-		server, err2 = exec.LookPath("/usr/sbin/mariadbd")
-	}
-	if err != nil || err2 != nil {
-		return nil, errNoServer
+	install, server, err := programs()
+	if err != nil {
+		return nil, err
 	}
 	home := "/dev/shm"
 	if _, err := os.Stat(home); err != nil {
@@ -73,15 +71,31 @@ for _ in 1 2 3 4 5 6 7 8 9; do rm -rf "$0" && exit 0; sleep 1; done`, s.dir)
 			return nil, fmt.Errorf("chown: %w: %s", err, out)
 		}
 	}
-	out, err := exec.Command(install, append([]string{"--no-defaults", "--datadir=" + data, "--auth-root-authentication-method=normal", "--skip-test-db"}, user...)...).CombinedOutput()
+	out, err := exec.Command(install[0], slices.Concat(install[1:], []string{"--datadir=" + data}, user)...).CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("mariadb-install-db: %w: %s", err, out)
+		return nil, fmt.Errorf("%s: %w: %s", install[0], err, out)
 	}
 	s.args = append([]string{server, "--no-defaults", "--datadir=" + data, "--socket=" + s.dir + "/sock", "--pid-file=" + s.dir + "/pid",
 		"--skip-networking", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=64M", "--max-allowed-packet=64M",
 		"--max-connections=200", "--log-error=" + s.dir + "/log"}, append(user, settings...)...)
 	s.dsn = "root@unix(" + s.dir + "/sock)/"
 	return s, s.start()
+}
+
+// programs are the command that makes the directory of a server, and the server.
+func programs() (install []string, server string, err error) {
+	if server = os.Getenv(envServer); server != "" {
+		return []string{server, "--no-defaults", "--initialize-insecure"}, server, nil
+	}
+	maker, err := exec.LookPath("mariadb-install-db")
+	server, err2 := exec.LookPath("mariadbd")
+	if err2 != nil {
+		server, err2 = exec.LookPath("/usr/sbin/mariadbd")
+	}
+	if err != nil || err2 != nil {
+		return nil, "", errNoServer
+	}
+	return []string{maker, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"}, server, nil
 }
 
 // start starts the server, and returns when it answers.
@@ -105,7 +119,7 @@ func (s *testServer) start() error {
 		select {
 		case <-s.done:
 			log, _ := os.ReadFile(filepath.Join(s.dir, "log"))
-			return fmt.Errorf("mariadbd has ended: %s", log)
+			return fmt.Errorf("the server has ended: %s", log)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -166,6 +180,17 @@ func (s *testServer) in(database string) string {
 	}
 	cfg.DBName = database
 	return cfg.FormatDSN()
+}
+
+// renewLogs are statements that have the server write other bytes over its redo log: MariaDB makes a new one
+// of another size, MySQL has several files, which are written in turn, as its doublewrite buffer is.
+func (s *testServer) renewLogs() []string {
+	if os.Getenv(envServer) == "" {
+		return []string{"SET GLOBAL innodb_log_file_size = 134217728"}
+	}
+	fill := "INSERT INTO filler SELECT REPEAT(RAND(), 5000) FROM agentmemory_entries a, agentmemory_entries b LIMIT 1000"
+	return []string{"SET GLOBAL innodb_redo_log_capacity = 8388608", "CREATE TABLE filler (x LONGTEXT)", fill, fill, "DROP TABLE filler",
+		"FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY"}
 }
 
 // admin runs statements in the server, in no database.
