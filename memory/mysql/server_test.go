@@ -63,21 +63,20 @@ for _ in 1 2 3 4 5 6 7 8 9; do rm -rf "$0" && exit 0; sleep 1; done`, s.dir)
 	if err != nil {
 		return nil, err
 	}
-	data := filepath.Join(s.dir, "data")
-	user := []string{}
+	common := []string{"--datadir=" + filepath.Join(s.dir, "data"), "--tmpdir=" + s.dir} // in which a server that starts removes the temporary tables of others
 	if os.Geteuid() == 0 {
-		user = append(user, "--user=mysql")
+		common = append(common, "--user=mysql")
 		if out, err := exec.Command("chown", "mysql", s.dir).CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("chown: %w: %s", err, out)
 		}
 	}
-	out, err := exec.Command(install[0], slices.Concat(install[1:], []string{"--datadir=" + data}, user)...).CombinedOutput()
+	out, err := exec.Command(install[0], slices.Concat(install[1:], common)...).CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w: %s", install[0], err, out)
 	}
-	s.args = append([]string{server, "--no-defaults", "--datadir=" + data, "--socket=" + s.dir + "/sock", "--pid-file=" + s.dir + "/pid",
+	s.args = slices.Concat([]string{server, "--no-defaults", "--socket=" + s.dir + "/sock", "--pid-file=" + s.dir + "/pid",
 		"--skip-networking", "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--innodb-buffer-pool-size=64M", "--max-allowed-packet=64M",
-		"--max-connections=200", "--log-error=" + s.dir + "/log"}, append(user, settings...)...)
+		"--max-connections=200", "--log-error=" + s.dir + "/log"}, common, settings)
 	s.dsn = "root@unix(" + s.dir + "/sock)/"
 	return s, s.start()
 }
@@ -182,15 +181,18 @@ func (s *testServer) in(database string) string {
 	return cfg.FormatDSN()
 }
 
-// renewLogs are statements that have the server write other bytes over its redo log: MariaDB makes a new one
-// of another size, MySQL has several files, which are written in turn, as its doublewrite buffer is.
-func (s *testServer) renewLogs() []string {
+// renewLogs are statements that have the server write other bytes over its redo log, and let go of its undo log:
+// MariaDB makes a redo log of another size anew, MySQL has several files, which are written in turn.
+func (s *testServer) renewLogs() (statements []string) {
 	if os.Getenv(envServer) == "" {
 		return []string{"SET GLOBAL innodb_log_file_size = 134217728"}
 	}
+	for _, n := range []string{"1", "2"} {
+		statements = append(statements, "CREATE UNDO TABLESPACE spare_"+n+" ADD DATAFILE 'spare_"+n+".ibu'", "ALTER UNDO TABLESPACE innodb_undo_00"+n+" SET INACTIVE")
+	}
 	fill := "INSERT INTO filler SELECT REPEAT(RAND(), 5000) FROM agentmemory_entries a, agentmemory_entries b LIMIT 1000"
-	return []string{"SET GLOBAL innodb_redo_log_capacity = 8388608", "CREATE TABLE filler (x LONGTEXT)", fill, fill, "DROP TABLE filler",
-		"FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY"}
+	return append(statements, "SET GLOBAL innodb_redo_log_capacity = 8388608", "CREATE TABLE filler (x LONGTEXT)", fill, fill, "DROP TABLE filler",
+		"FLUSH BINARY LOGS", "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
 }
 
 // admin runs statements in the server, in no database.
