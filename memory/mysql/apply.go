@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/openwop/agentmemory/events"
 	"github.com/openwop/agentmemory/internal/groupcommit"
@@ -86,9 +87,10 @@ type group struct {
 	calls     []*sqlstore.Call
 	tenant    []byte
 	versioned bool
-	version   int64 // the last one before; statements know it as @version
-	made      int64 // how many versions are made
-	rev       int64 // the last revision
+	version   int64  // the last one before
+	base      string // what statements call that: a number, or LAST_INSERT_ID(), which events would change and so come last
+	made      int64  // how many versions are made
+	rev       int64  // the last revision
 	events    map[eventName]storedEvent
 	runs      map[string]*keptRun // in which events are kept
 }
@@ -116,23 +118,22 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 }
 
 // add commits mutations that only add, in one round trip: none of their entries and events is there, or
-// it fails. If a newer release has migrated the database there is no counter to go by, and it fails too.
+// it fails. If a newer release has migrated the database the counter becomes NULL, and it fails too.
 func (g *group) add(ctx context.Context, conn *sql.Conn) error {
 	g.Group = sqlstore.NeedsOf(g.calls)
 	clear(g.Stored.Entries)
 	g.events = map[eventName]storedEvent{}
 	writes := new(batch)
+	g.base = `LAST_INSERT_ID()`
 	g.judge(writes)
 	b := new(batch)
 	b.exec(`START TRANSACTION`)
-	b.exec(`INSERT INTO agentmemory_tenants (tenant, version, entries, bytes) SELECT $1, $2, $3, $4 FROM agentmemory_meta WHERE number <= $5
-		ON DUPLICATE KEY UPDATE version = version + VALUES(version), entries = agentmemory_tenants.entries + VALUES(entries),
-			bytes = agentmemory_tenants.bytes + VALUES(bytes)`,
+	b.exec(`INSERT INTO agentmemory_tenants (tenant, version, entries, bytes) SELECT $1, IF(number <= $5, LAST_INSERT_ID(0) + $2, NULL), $3, $4 FROM agentmemory_meta
+		ON DUPLICATE KEY UPDATE version = LAST_INSERT_ID(agentmemory_tenants.version) + VALUES(version),
+			entries = agentmemory_tenants.entries + VALUES(entries), bytes = agentmemory_tenants.bytes + VALUES(bytes)`,
 		g.tenant, g.made, g.Stored.Used.Entries, g.Stored.Used.Bytes, len(migrations))
-	b.exec(`SET @version = (SELECT t.version - $2 FROM agentmemory_tenants t, agentmemory_meta m WHERE t.tenant = $1 AND m.number <= $3)`,
-		g.tenant, g.made, len(migrations))
+	b.each(`SELECT LAST_INSERT_ID()`, nil, func(row sqlstore.Row) error { return row.Scan(&g.version) })
 	b.queries = append(b.queries, writes.queries...)
-	b.each(`SELECT @version`, nil, func(row sqlstore.Row) error { return row.Scan(&g.version) })
 	b.exec(`COMMIT`)
 	err := commit(ctx, conn, b)
 	g.number()
@@ -278,6 +279,7 @@ func (g *group) loadEvents(b *batch) {
 // judge judges the mutations one after the other, and adds what those that hold write.
 func (g *group) judge(b *batch) {
 	g.made = 0
+	last := new(batch)
 	for _, c := range g.calls {
 		var fresh []events.Record
 		g.Judge(c, func() (err error) {
@@ -286,19 +288,20 @@ func (g *group) judge(b *batch) {
 		})
 		if c.Planned() {
 			g.writeCall(b, c)
-			g.addEvents(b, c.M, fresh)
+			g.addEvents(last, c.M, fresh)
 		}
 	}
+	b.queries = append(b.queries, last.queries...)
 }
 
 // write adds what the mutations write, and how far the counters have come.
 func (g *group) write(b *batch) {
 	rev, writes := g.rev, new(batch)
+	g.base = strconv.FormatInt(g.version, 10)
 	if g.judge(writes); len(writes.queries) == 0 {
 		return
 	}
 	if g.versioned {
-		b.exec(`SET @version = $1`, g.version)
 		b.exec(`UPDATE agentmemory_tenants SET version = $2, entries = $3, bytes = $4 WHERE tenant = $1`,
 			g.tenant, g.version+g.made, g.Stored.Used.Entries, g.Stored.Used.Bytes)
 	}

@@ -75,7 +75,7 @@ func aborted(err error) bool {
 	return slices.Contains([]uint16{tooManyConnections, duplicateEntry, lockWaitTimeout, deadlock}, codeOf(err))
 }
 
-// isThere reports whether what was to be added is there, or the counter that it was to be added by is not.
+// isThere reports whether what was to be added is there, or the counter that it was to be added by is NULL.
 func isThere(err error) bool {
 	const duplicateEntry, mayNotBeNull = 1062, 1048
 	return codeOf(err) == duplicateEntry || codeOf(err) == mayNotBeNull

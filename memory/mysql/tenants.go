@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"crypto/rand"
+	"strconv"
 
 	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
@@ -57,8 +58,7 @@ func (st *Store) DropTenant(ctx context.Context, tenant string, limit int) (more
 			return err
 		})
 	}, func(b *batch) error {
-		b.exec(`SET @version = $1`, version)
-		addVersion(b, name, 1, c)
+		addVersion(b, name, strconv.FormatInt(version, 10), 1, c)
 		b.exec(`UPDATE agentmemory_tenants SET version = $2, horizon = $2 WHERE tenant = $1`, name, version+1)
 		b.exec(`DELETE FROM agentmemory_versions WHERE tenant = $1 AND version <= $2`, name, version)
 		b.exec(`DELETE FROM agentmemory_erased_spans WHERE tenant = $1`, name)

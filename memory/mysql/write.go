@@ -11,17 +11,17 @@ import (
 func (g *group) writeCall(b *batch, c *sqlstore.Call) {
 	if g.versioned {
 		g.made++
-		addVersion(b, g.tenant, g.made, c)
+		addVersion(b, g.tenant, g.base, g.made, c)
 	}
 	g.insert(b, c.Plan.Insert)
 	for _, x := range c.Plan.Retire {
-		b.exec(`UPDATE agentmemory_entries SET died = @version + $4, state = $5, successor = $6 WHERE`+ofEntry,
+		b.exec(`UPDATE agentmemory_entries SET died = `+g.base+` + $4, state = $5, successor = $6 WHERE`+ofEntry,
 			append(at(x.Located), g.made, uint8(x.State), []byte(x.For))...)
 	}
 	for _, l := range c.Plan.Restore {
 		b.exec(`INSERT IGNORE INTO agentmemory_former (tenant, ref, id, born, died)
 			SELECT tenant, ref, id, born, died FROM agentmemory_entries WHERE`+ofEntry+` AND born < died`, at(l)...)
-		b.exec(`UPDATE agentmemory_entries SET born = @version + $4, died = 9223372036854775807, state = 0, successor = '' WHERE`+ofEntry,
+		b.exec(`UPDATE agentmemory_entries SET born = `+g.base+` + $4, died = 9223372036854775807, state = 0, successor = '' WHERE`+ofEntry,
 			append(at(l), g.made)...)
 	}
 	g.swap(b, c, true)
@@ -35,9 +35,9 @@ func (g *group) writeCall(b *batch, c *sqlstore.Call) {
 	}
 }
 
-// addVersion adds the version of a mutation, the n-th behind @version.
-func addVersion(b *batch, tenant []byte, n int64, c *sqlstore.Call) {
-	b.exec(`INSERT INTO agentmemory_versions (tenant, version, mark, changes) VALUES ($1, @version + $2, $3, $4)`, tenant, n, c.Mark[:], c.Plan.Journal())
+// addVersion adds the version of a mutation, the n-th behind that of base.
+func addVersion(b *batch, tenant []byte, base string, n int64, c *sqlstore.Call) {
+	b.exec(`INSERT INTO agentmemory_versions (tenant, version, mark, changes) VALUES ($1, `+base+` + $2, $3, $4)`, tenant, n, c.Mark[:], c.Plan.Journal())
 }
 
 // ofEntry is the condition that a row is about the entry that $1 to $3 name, see at.
@@ -55,7 +55,7 @@ func (g *group) insert(b *batch, put []driver.Placed) {
 			labels = append(labels, append(at(x.Located()), sqlstore.Label(x.Tenant, s), e.CreatedAt.UnixMilli()))
 		}
 	}
-	b.rows(`INSERT INTO agentmemory_entries (born, tenant, ref, id, created_at, expires_at, head, content) VALUES`, `(@version + `+strconv.FormatInt(g.made, 10)+`, `, entries)
+	b.rows(`INSERT INTO agentmemory_entries (born, tenant, ref, id, created_at, expires_at, head, content) VALUES`, `(`+g.base+` + `+strconv.FormatInt(g.made, 10)+`, `, entries)
 	b.rows(`INSERT IGNORE INTO agentmemory_subjects (tenant, ref, id, subject, created_at) VALUES`, `(`, labels)
 }
 
@@ -64,7 +64,7 @@ func (g *group) insert(b *batch, put []driver.Placed) {
 func (g *group) erase(b *batch, l driver.Located) {
 	const longest = ` ON DUPLICATE KEY UPDATE born = LEAST(agentmemory_erased_spans.born, VALUES(born))`
 	b.exec(`INSERT INTO agentmemory_erased_spans (tenant, ref, died, born)
-		SELECT e.tenant, e.ref, LEAST(e.died, @version + $4), e.born FROM agentmemory_entries e WHERE`+ofEntry+` AND e.born < LEAST(e.died, @version + $4)`+longest,
+		SELECT e.tenant, e.ref, LEAST(e.died, `+g.base+` + $4), e.born FROM agentmemory_entries e WHERE`+ofEntry+` AND e.born < LEAST(e.died, `+g.base+` + $4)`+longest,
 		append(at(l), g.made)...)
 	b.exec(`INSERT INTO agentmemory_erased_spans (tenant, ref, died, born)
 		SELECT f.tenant, f.ref, f.died, f.born FROM agentmemory_former f WHERE`+ofEntry+longest, at(l)...)
