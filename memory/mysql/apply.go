@@ -104,7 +104,7 @@ func (db *DB) commitGroup(ctx context.Context, take func() (context.Context, []*
 			defer end()
 			ctx = shared
 		}
-		g := &group{calls: calls, tenant: []byte(calls[0].Tenant), versioned: !calls[0].M.Unversioned()}
+		g := &group{calls: calls, tenant: []byte(calls[0].Tenant), versioned: !calls[0].M.Unversioned(), base: `LAST_INSERT_ID()`}
 		if !slices.ContainsFunc(calls, func(c *sqlstore.Call) bool { return !c.M.OnlyPuts() || c.M.Keep }) {
 			if err := g.add(ctx, conn); !isThere(err) {
 				return err
@@ -124,7 +124,6 @@ func (g *group) add(ctx context.Context, conn *sql.Conn) error {
 	clear(g.Stored.Entries)
 	g.events = map[eventName]storedEvent{}
 	writes := new(batch)
-	g.base = `LAST_INSERT_ID()`
 	g.judge(writes)
 	b := new(batch)
 	b.exec(`START TRANSACTION`)
