@@ -114,8 +114,7 @@ func invalidMutations() []driver.Mutation {
 		{Restore: located(foreign, "a")}, {Erase: located(foreign, "a")}, acts(driver.Set, note(foreign, "n", "")), acts(driver.Remove, note(foreign, "n", "")),
 		heirs(foreign, "a"), ofEvent(func(e *events.Record, n string) { e.Tenant = n })("globex"),
 		// a retirement in favour of nothing or of itself, a deletion in favour of an entry, and one to no state
-		retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")),
-		retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
+		retired(retire(home, "a", driver.Merged, "")), retired(retire(home, "a", driver.Superseded, "a")), retired(retire(home, "a", driver.Deleted, "b")), retired(retire(home, "a", driver.Live, "")),
 		// events named twice, without a payload, of a broken schema, version or time, and limits below zero
 		queue(slices.Repeat(ofEvent(func(*events.Record, string) {})("").Events, 2)...), queue(events.Record{ID: "ev", Tenant: home.Tenant, RunID: "run-1", Time: epoch}),
 		ofEvent(func(e *events.Record, _ string) { e.Payload = events.WorkspaceUpdated{Path: "f"} })(""),
@@ -135,11 +134,12 @@ func invalidMutations() []driver.Mutation {
 		timer(home, "t", time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC)), timer(home, "t", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)),
 		// content of nothing or of no ref, and other documents that are made of entries
 		digest(home, "d"), digest(at(home.Tenant, ""), "d", "a"), with(n, func(d *driver.Document) { d.Of = []string{"a"} }), with(text, func(d *driver.Document) { d.Of = []string{"a"} }),
+		// content of a whole ref with a value from the first, and, since [world.refuses] erases there, in the ref of another
+		with(digest(at(home.Tenant, "other"), "w"), func(d *driver.Document) { d.Whole = true }), with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
 		// machinery or content with subjects
 		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
 		// a revision below 0, an unknown class, and a value that is too large
-		with(n, func(d *driver.Document) { d.Rev = -1 }), with(n, func(d *driver.Document) { d.Class = driver.HostText + 1 }),
-		with(n, func(d *driver.Document) { d.Value = zeros() }),
+		with(n, func(d *driver.Document) { d.Rev = -1 }), with(n, func(d *driver.Document) { d.Class = driver.HostText + 1 }), with(n, func(d *driver.Document) { d.Value = zeros() }),
 	} {
 		all = append(all, acts(driver.Set, d))
 	}
@@ -153,7 +153,8 @@ func validMutations() []driver.Mutation {
 		acts(driver.Check, n, note(home, "m", ""), note(own, "n", ""), with(n, func(d *driver.Document) { d.Kind = "other" })),
 		acts(driver.Set, timer(home, "t0", time.Time{}), timer(home, "t1", time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)), timer(home, "t2", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC))),
 		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
-		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })),
+		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })), acts(driver.Set, with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Rev = true, 1 })),
+		{Erase: located(home, "never"), Documents: acts(driver.Set, digest(home, "d", "a")).Documents},
 	}
 }
 

@@ -157,7 +157,7 @@ func (p *planner) holds(m *Mutation) bool {
 	p.plan.Retire, p.plan.Restore = m.Retire, m.Restore
 	for _, l := range m.Restore {
 		e := p.entry(l)
-		if !e.there || e.Erased || e.State != Merged && e.State != Superseded {
+		if e.Erased || e.State != Merged && e.State != Superseded {
 			return false
 		}
 		e.State = Live
