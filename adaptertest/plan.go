@@ -141,11 +141,7 @@ var entryChanges = []func(e *driver.Entry){
 	func(e *driver.Entry) { e.Tags = []string{strings.Join(e.Tags, " ")} },
 	func(e *driver.Entry) { e.CreatedAt = e.CreatedAt.Add(time.Millisecond) },
 	func(e *driver.Entry) {
-		if e.ExpiresAt.IsZero() {
-			e.ExpiresAt = epoch.Add(time.Hour)
-		} else {
-			e.ExpiresAt = e.ExpiresAt.Add(time.Millisecond)
-		}
+		e.ExpiresAt = slices.MaxFunc([]time.Time{e.ExpiresAt, epoch}, time.Time.Compare).Add(time.Millisecond)
 	},
 	func(e *driver.Entry) { e.ExpiresAt = time.Time{} },
 	func(e *driver.Entry) { e.RunID += "x" },
@@ -189,18 +185,20 @@ func (p *plan) document() (d driver.Document) {
 		d = note(p.Scope, "n", "")
 	case 1, 7:
 		d = note(p.Scope, "t", "")
-		d.Due = p.began.Add(time.Duration(p.dice.IntN(3)) * time.Millisecond) // often that of another
 	case 2:
 		d = digest(p.Scope, "d", p.ids(p.pickLive())...)
 	case 3:
-		names := slices.Compact([]string{p.pickLive(), p.pick("merged", "superseded", "deleted", "expired")})
+		names := slices.Compact([]string{p.pickLive(), p.pick("merged", "superseded", "deleted", "expired", "erased")})
 		d = digest(p.Scope, "e", p.ids(names...)...)
 	case 4:
 		d = driver.Document{Scope: p.Scope, Class: driver.Content, Kind: "whole", Key: "w", Whole: true}
 	case 5:
 		d = file(p.Scope, "f", p.subject, []string{"one", "two"}[p.dice.IntN(2)])
 	case 6:
-		d = []driver.Document{note(at(p.Tenant, ""), "n", ""), file(at(p.Tenant, ""), "f", p.subject)}[p.dice.IntN(2)]
+		d = []driver.Document{note(at(p.Tenant, ""), "t", ""), file(at(p.Tenant, ""), "f", p.subject)}[p.dice.IntN(2)]
+	}
+	if d.Key == "t" {
+		d.Due = p.began.Add(time.Duration(p.dice.IntN(3)) * time.Millisecond) // often that of another
 	}
 	if p.oneIn(16) {
 		d.Class = driver.HostText
