@@ -57,6 +57,19 @@ func until(t *testing.T, db *DB, sql string) {
 	}, time.Minute, 5*time.Millisecond, sql)
 }
 
+// awaitNobody has commits wait for a standby that there is not. A server takes a setting up some time after it was
+// told to.
+func awaitNobody(t *testing.T, db *DB) {
+	settings(t, db, "synchronous_standby_names", "nobody")
+	tried := 0
+	require.Eventually(t, func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		tried++
+		return errors.Is(db.Memory().Put(ctx, driver.Scope{Tenant: home.Tenant, Ref: "tried"}, entry(fmt.Sprint(tried))), ErrOutcomeUnknown)
+	}, time.Minute, 5*time.Millisecond)
+}
+
 // A change that waits for a synchronous standby and is given up was made here, and will be
 // gone after a failover: that is not known, and the store says so, though the server says that
 // all is well.
@@ -65,14 +78,7 @@ func TestErrOutcomeUnknown_SynchronousStandby(t *testing.T) {
 	db := openAt(t, own.DSN())
 	st := db.Memory()
 	require.NoError(t, st.Put(t.Context(), home, entry("old")))
-	settings(t, db, "synchronous_standby_names", "nobody")
-	tried := 0
-	require.Eventually(t, func() bool { // a server takes a setting up some time after it was told to
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		tried++
-		return errors.Is(st.Put(ctx, driver.Scope{Tenant: home.Tenant, Ref: "tried"}, entry(fmt.Sprint(tried))), ErrOutcomeUnknown)
-	}, time.Minute, 5*time.Millisecond)
+	awaitNobody(t, db)
 	for name, change := range map[string]func(ctx context.Context) error{
 		"Put":    func(ctx context.Context) error { return st.Put(ctx, home, entry("a")) },
 		"Delete": func(ctx context.Context) error { _, err := st.Delete(ctx, home, "old", now); return err },
@@ -117,8 +123,7 @@ func TestErrOutcomeUnknown_SecondTries(t *testing.T) {
 	engine, err := commitment.New(bank, commitment.Config{Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil }})
 	require.NoError(t, err)
 	tomorrow := bank.Now().Add(24 * time.Hour)
-	settings(t, db, "synchronous_standby_names", "nobody")
-	until(t, db, `SELECT current_setting('synchronous_standby_names') = 'nobody'`)
+	awaitNobody(t, db)
 	calls := map[string]func(ctx context.Context) error{
 		"Put": func(ctx context.Context) error {
 			_, err := job.Put(ctx, home.Ref, memory.Draft{Content: "a", Key: "a"})
