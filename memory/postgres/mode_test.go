@@ -188,7 +188,7 @@ func TestPooler_SilentServer(t *testing.T) {
 	db, err := Open(t.Context(), pool, Options{Pooler: true, StatementTimeout: 2 * time.Second})
 	require.NoError(t, err)
 	st := db.Memory()
-	settings(t, admin, "synchronous_standby_names", "nobody")
+	awaitNobody(t, admin)
 	for i, change := range []func(ctx context.Context) error{
 		func(ctx context.Context) error { return st.Put(ctx, home, entry("a")) },
 		func(ctx context.Context) error {
