@@ -107,7 +107,7 @@ var zeros = sync.OnceValue(func() []byte { return make([]byte, driver.MaxDocumen
 
 // invalidMutations are mutations that no state makes possible, beside those of malformed names.
 func invalidMutations() []driver.Mutation {
-	foreign, n, made, text := at("globex", "support"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
+	foreign, elsewhere, n, made, text := at("globex", "support"), at(home.Tenant, "other"), note(home, "n", ""), digest(home, "d", "a"), file(home, "f")
 	all := []driver.Mutation{
 		// another tenant
 		{Live: located(foreign, "a")}, {Put: []driver.Placed{{Scope: foreign, Entry: bare("b")}}}, retired(retire(foreign, "a", driver.Deleted, "")),
@@ -134,8 +134,9 @@ func invalidMutations() []driver.Mutation {
 		timer(home, "t", time.Date(0, 12, 31, 0, 0, 0, 0, time.UTC)), timer(home, "t", time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)),
 		// content of nothing or of no ref, and other documents that are made of entries
 		digest(home, "d"), digest(at(home.Tenant, ""), "d", "a"), with(n, func(d *driver.Document) { d.Of = []string{"a"} }), with(text, func(d *driver.Document) { d.Of = []string{"a"} }),
+		with(note(elsewhere, "n", ""), func(d *driver.Document) { d.Whole = true }), with(file(elsewhere, "f"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
 		// content of a whole ref with a value from the first, and, since [world.refuses] erases there, in the ref of another
-		with(digest(at(home.Tenant, "other"), "w"), func(d *driver.Document) { d.Whole = true }), with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
+		with(digest(elsewhere, "w"), func(d *driver.Document) { d.Whole = true }), with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
 		// machinery or content with subjects
 		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
 		// a revision below 0, an unknown class, and a value that is too large
@@ -154,6 +155,7 @@ func validMutations() []driver.Mutation {
 		acts(driver.Set, timer(home, "t0", time.Time{}), timer(home, "t1", time.Date(1, 1, 1, 0, 0, 0, 1e6, time.UTC)), timer(home, "t2", time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC))),
 		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
 		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })), acts(driver.Set, with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Rev = true, 1 })),
+		queue(slices.Concat(ofEvent(func(*events.Record, string) {})("").Events, ofEvent(func(e *events.Record, _ string) { e.RunID = "run-3" })("").Events)...),
 		{Erase: located(home, "never"), Documents: acts(driver.Set, digest(home, "d", "a")).Documents},
 	}
 }
