@@ -48,6 +48,7 @@ func TestM9_LimitsOfATenant(t *testing.T) {
 		_, err := write()
 		require.ErrorIs(t, err, memory.ErrStorageLimit, name)
 		require.Equal(t, memory.CodeStorageLimit, memory.CodeOf(err))
+		requireLimit(t, err, 2, "memory: the tenant's storage limit is reached: too many entries: purge, or raise Limits.Entries")
 	}
 	require.Equal(t, []string{"about ann"}, contents(t, h.Reader("acme"), "m"))
 	require.Len(t, h.log.Events("acme", "pass"), events)
@@ -63,12 +64,21 @@ func TestM9_LimitsOfATenant(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, done.Erased, 2)
 	_, err = job.Put(ctx, "m", memory.Draft{Content: "two"})
-	require.ErrorIs(t, err, memory.ErrStorageLimit, "of the bytes")
+	requireLimit(t, err, 1, "memory: the tenant's storage limit is reached: too many bytes: purge, or raise Limits.Bytes")
 	limits.Bytes = 0
 	put(t, job, "m", "there is room again")
 	deleted, err := job.Delete(ctx, "other", b.ID)
 	require.NoError(t, err)
 	require.False(t, deleted, "it was scrubbed")
+}
+
+// requireLimit expects an error to name its limit, and what to do.
+func requireLimit(t *testing.T, err error, limit int64, text string) {
+	t.Helper()
+	require.EqualError(t, err, text)
+	known := (*driver.Error)(nil)
+	require.ErrorAs(t, err, &known)
+	require.Equal(t, map[string]any{"limit": limit}, known.Details())
 }
 
 // Forgetting brings back what had been merged, also beyond the limits.
@@ -95,6 +105,7 @@ func TestM9_LimitOfWaitingEvents(t *testing.T) {
 	}
 	_, err := job.Put(ctx, "m", memory.Draft{Content: "y"})
 	require.ErrorIs(t, err, memory.ErrBacklog)
+	requireLimit(t, err, 3, "memory: too many undelivered events: relay them by Bank.Keep, or raise Limits.Waiting")
 	require.Equal(t, memory.CodeStorageLimit, memory.CodeOf(err))
 	_, err = h.Relay(ctx)
 	require.NoError(t, err)
