@@ -136,7 +136,7 @@ func invalidMutations() []driver.Mutation {
 		digest(home, "d"), digest(at(home.Tenant, ""), "d", "a"), with(n, func(d *driver.Document) { d.Of = []string{"a"} }), with(text, func(d *driver.Document) { d.Of = []string{"a"} }),
 		with(note(elsewhere, "n", ""), func(d *driver.Document) { d.Whole = true }), with(file(elsewhere, "f"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
 		// content of a whole ref with a value from the first, and, since [world.refuses] erases there, in the ref of another
-		with(digest(elsewhere, "w"), func(d *driver.Document) { d.Whole = true }), with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
+		with(digest(elsewhere, "w"), func(d *driver.Document) { d.Whole, d.Value = true, []byte("v") }), with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Value = true, nil }),
 		// machinery or content with subjects
 		with(n, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }), with(made, func(d *driver.Document) { d.Subjects = []string{"customer:1"} }),
 		// a revision below 0, an unknown class, and a value that is too large
@@ -156,7 +156,7 @@ func validMutations() []driver.Mutation {
 		acts(driver.Check, digest(home, "d")), acts(driver.Remove, digest(own, "d", "a")), // what is not stored need not be whole
 		acts(driver.Check, with(n, func(d *driver.Document) { d.Value = zeros()[1:] })), acts(driver.Set, with(digest(home, "w"), func(d *driver.Document) { d.Whole, d.Rev = true, 1 })),
 		queue(slices.Concat(ofEvent(func(*events.Record, string) {})("").Events, ofEvent(func(e *events.Record, _ string) { e.RunID = "run-3" })("").Events)...),
-		{Erase: located(home, "never"), Documents: acts(driver.Set, digest(home, "d", "a")).Documents},
+		{Erase: located(home, "never"), Documents: acts(driver.Set, digest(home, "d", "a"), with(digest(own, "f"), func(d *driver.Document) { d.Ref, d.Whole, d.Value = "other", true, nil })).Documents},
 	}
 }
 
