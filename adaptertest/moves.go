@@ -66,7 +66,7 @@ var moves = []move{
 		}
 	}},
 	{topic: entries, weight: 4, add: func(p *plan, m *driver.Mutation) {
-		m.Restore = append(m.Restore, p.located(p.pick("merged", "superseded"))...)
+		m.Restore = append(m.Restore, p.located(p.pick("merged", "superseded", "erased"))...)
 	}},
 	{topic: entries, weight: 3, add: func(p *plan, m *driver.Mutation) {
 		m.Erase = append(m.Erase, append(p.located(p.pick("live", "restored", "merged", "deleted", "superseded")), located(p.Scope, "never")...)...)
