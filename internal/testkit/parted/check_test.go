@@ -122,7 +122,13 @@ var entryModel = porcupine.Model{
 	},
 	DescribeOperation: func(input, _ any) string {
 		s := input.(*step)
-		return fmt.Sprint(s.call.Kind, " ", s.call.Name, " for ", s.call.Old, " ", s.call.Outcome)
+		switch {
+		case s.gone != nil:
+			return fmt.Sprint("forget ", s.call.Subject, ": gone are ", slices.Collect(maps.Keys(s.gone)))
+		case s.none != nil:
+			return fmt.Sprint("forget ", s.call.Subject, ": there is none of ", slices.Collect(maps.Keys(s.none)))
+		}
+		return fmt.Sprint(s.call.Kind, " ", s.call.Name, " for ", s.call.Old, " of ", s.call.Subject, " ", s.call.Outcome)
 	},
 }
 
@@ -191,16 +197,23 @@ func (k *checker) checkEntries() error {
 // was done there was a moment at which no entry of the subject was there. Names are known of entries whose
 // put was acknowledged.
 func (k *checker) forgetting(tenant string, names, subjects map[string]string) (steps []*step, err error) {
-	calls := map[string]*call{}
-	for _, c := range k.of(tenant, "forget") {
+	calls := k.of(tenant, "forget")
+	spans := map[string]*call{} // in which a subject was forgotten: by two calls, if a host was killed and came back
+	for _, c := range calls {
+		span := *c
+		if s := spans[c.Subject]; s != nil {
+			span.Began, span.Ended = min(s.Began, c.Began), max(s.Ended, c.Ended)
+		}
+		spans[c.Subject] = &span
+	}
+	for _, c := range calls {
 		k.counts["forget "+string(c.Outcome)]++
-		calls[c.Subject] = c
 		none := map[string]bool{}
 		for name, subject := range subjects {
 			if none[name] = subject == c.Subject; !none[name] {
 				delete(none, name)
 			} else if !slices.Contains(slices.Collect(maps.Values(names)), name) {
-				steps = append(steps, &step{call: c, gone: map[string]bool{name: true}})
+				steps = append(steps, &step{call: spans[subject], gone: map[string]bool{name: true}})
 			}
 		}
 		if c.Outcome == done {
@@ -217,8 +230,8 @@ func (k *checker) forgetting(tenant string, names, subjects map[string]string) (
 				gone[name], subject = true, subjects[name]
 			}
 		}
-		if c := calls[subject]; c != nil {
-			steps = append(steps, &step{call: c, gone: gone})
+		if span := spans[subject]; span != nil {
+			steps = append(steps, &step{call: span, gone: gone})
 		} else if len(gone) > 0 {
 			k.wrong("entries of %q were erased, which was not forgotten", subject)
 		}
