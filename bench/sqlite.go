@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -28,6 +29,7 @@ const (
 //	sqlite/batch    a commit of 100 entries
 //	sqlite/get      an entry by a random id
 //	sqlite/list100  a slice of the newest 100 entries
+//	sqlite/list/tag a list by a tag that no entry has, for which both look at all of them
 //
 //	sqlite/writers    puts by eight goroutines, sixteen each, all for one tenant or each for its own;
 //	                  the peer commits one after the other
@@ -180,6 +182,22 @@ func sqliteRows() []row {
 				check:  same(p),
 				ours:   repeat(func() { KeptList = ourList(p) }),
 				theirs: repeat(func() { KeptList = p.theirs.list(pageLimit, storeNow) }),
+			}, nil
+		}},
+		{"sqlite/list/tag", "a plain table in SQLite", func() (sides, error) {
+			p := full()
+			ours := func(tag string) []driver.Entry {
+				entries, err := p.ours.List(ctx, storeScope, driver.Query{Limit: pageLimit, At: storeNow, Tags: []string{tag}})
+				must(err)
+				return entries
+			}
+			theirs := func(tag string) []driver.Entry { return p.theirs.tagged(tag, pageLimit, storeNow) }
+			return sides{
+				check: func() error {
+					return cmp.Or(equal(ours(storeTags[0]), theirs(storeTags[0])), equal(ours("nothing"), theirs("nothing")))
+				},
+				ours:   repeat(func() { KeptList = ours("nothing") }),
+				theirs: repeat(func() { KeptList = theirs("nothing") }),
 			}, nil
 		}},
 		// These rows make the stores larger, so they come last.

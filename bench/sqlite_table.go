@@ -21,6 +21,7 @@ type sqliteTable struct {
 	begin, commit          *sql.Stmt
 	insert, tell           *sql.Stmt
 	selectOne, selectFirst *sql.Stmt
+	selectTagged           *sql.Stmt
 }
 
 func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
@@ -47,9 +48,10 @@ func openSQLiteTable(ctx context.Context, path string) *sqliteTable {
 		insert: prepare(w, `INSERT INTO memories (tenant, ref, id, content, tags, run, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		tell: prepare(w, `INSERT INTO events (tenant, run, sequence, id, type, node, at, payload)
 			SELECT ?1, ?2, ifnull(max(sequence) + 1, 0), ?3, ?4, ?5, ?6, ?7 FROM events WHERE tenant = ?1 AND run = ?2`),
-		commit:      prepare(w, `COMMIT`),
-		selectOne:   prepare(db, fields+` AND id = ? AND expires > ?`),
-		selectFirst: prepare(db, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
+		commit:       prepare(w, `COMMIT`),
+		selectOne:    prepare(db, fields+` AND id = ? AND expires > ?`),
+		selectFirst:  prepare(db, fields+` AND expires > ? ORDER BY created DESC, id DESC LIMIT ?`),
+		selectTagged: prepare(db, fields+` AND expires > ? AND tags LIKE ? ORDER BY created DESC, id DESC LIMIT ?`),
 	}
 }
 
@@ -105,6 +107,10 @@ func (t *sqliteTable) get(id string, at time.Time) driver.Entry {
 
 func (t *sqliteTable) list(limit int, at time.Time) []driver.Entry {
 	return read(t.selectFirst, storeScope.Tenant, storeScope.Ref, at.UnixMilli(), limit)
+}
+
+func (t *sqliteTable) tagged(tag string, limit int, at time.Time) []driver.Entry {
+	return read(t.selectTagged, storeScope.Tenant, storeScope.Ref, at.UnixMilli(), "%"+asJSON(tag)+"%", limit)
 }
 
 func read(s *sql.Stmt, args ...any) (found []driver.Entry) {
