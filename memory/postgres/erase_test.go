@@ -28,10 +28,10 @@ func onDisk(t *testing.T, pool *pgxpool.Pool, text string) (n int) {
 // inTables is all that the tables hold, and what the server has gathered about them, as
 // text. Names, which are BYTEA, are shown with escapes.
 func inTables(t *testing.T, pool *pgxpool.Pool) string {
-	conn, err := pool.Acquire(t.Context())
+	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	defer conn.Release()
-	_, err = conn.Exec(t.Context(), `SET bytea_output = 'escape'`)
+	defer func() { require.NoError(t, tx.Rollback(t.Context())) }()
+	_, err = tx.Exec(t.Context(), `SET LOCAL bytea_output = 'escape'`) // a pooler hands the session on to others
 	require.NoError(t, err)
 	var all strings.Builder
 	for _, table := range append([]string{"agentmemory.meta", "pg_catalog.pg_statistic"}, securedTables...) {
@@ -39,7 +39,7 @@ func inTables(t *testing.T, pool *pgxpool.Pool) string {
 			table = "agentmemory." + table
 		}
 		var text string
-		require.NoError(t, conn.QueryRow(t.Context(), `SELECT COALESCE(string_agg(x::text, E'\n'), '') FROM `+table+` AS x`).Scan(&text))
+		require.NoError(t, tx.QueryRow(t.Context(), `SELECT COALESCE(string_agg(x::text, E'\n'), '') FROM `+table+` AS x`).Scan(&text))
 		all.WriteString(text)
 	}
 	return all.String()

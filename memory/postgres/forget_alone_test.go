@@ -118,7 +118,7 @@ func inFiles(t *testing.T, pool *pgxpool.Pool, texts []string) map[string]int {
 			return err
 		case file.Name() == "pg_wal":
 			return fs.SkipDir
-		case !file.Type().IsRegular():
+		case !file.Type().IsRegular(), file.Name() == "log" && os.Getenv(envPooled) == "simple_protocol": // statements that failed have their texts there
 			return nil
 		}
 		data, err := os.ReadFile(path)
