@@ -48,7 +48,7 @@ func TestT4_TheSameSeedGivesTheSameTexts(t *testing.T) {
 func TestT4_TheSameSeedGivesTheSameReportOfALongRun(t *testing.T) {
 	last := int64(14_000)
 	if longRun {
-		last = 80_000
+		last = 70_000
 	}
 	var texts [2]string
 	for i := range texts {
