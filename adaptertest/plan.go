@@ -195,7 +195,7 @@ func (p *plan) document() (d driver.Document) {
 	case 5:
 		d = file(p.Scope, "f", p.subject, []string{"one", "two"}[p.dice.IntN(2)])
 	case 6:
-		d = []driver.Document{note(at(p.Tenant, ""), "t", ""), file(at(p.Tenant, ""), "f", p.subject)}[p.dice.IntN(2)]
+		d = []driver.Document{note(at(p.Tenant, ""), "n", ""), note(at(p.Tenant, ""), "t", ""), file(at(p.Tenant, ""), "f", p.subject)}[p.dice.IntN(3)]
 	}
 	if d.Key == "t" {
 		d.Due = p.began.Add(time.Duration(p.dice.IntN(3)) * time.Millisecond) // often that of another

@@ -1,6 +1,6 @@
 // Package mysql keeps memory in MariaDB or MySQL: entries, documents and waiting events in one
 // database, which any number of processes share. It needs MariaDB 10.6 or MySQL 8.0, or later;
-// MySQL is unverified, see README.md.
+// README.md says which were tried.
 //
 //	db, err := mysql.Open(ctx, "agents:secret@tcp(db:3306)/agents", mysql.Options{})
 //	bank, err := memory.New(db.Memory(), memory.Config{})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
@@ -113,7 +114,11 @@ func TestM5_PlansReadWhatTheyName(t *testing.T) {
 		return func() error { _, err := st.Apply(ctx, home.Tenant, m); return err }
 	}
 	n := 0
-	const page, valued = 3 * 256, 18 * 256 // that with values is put in order, and its bytes are summed up
+	const page = 3 * 256
+	valued, intact := 13*256, 20 // a page with values is put in order, and its bytes are summed up
+	if os.Getenv(envServer) != "" {
+		valued, intact = 18*256, 30 // MySQL writes one more table for itself
+	}
 	looked := rowsRead(t, pool)
 	looked = rowsRead(t, pool) - looked // the rows of the status itself
 	for _, analyzed := range []bool{false, true} {
@@ -146,7 +151,7 @@ func TestM5_PlansReadWhatTheyName(t *testing.T) {
 			{"documents of a group", 30, documents(driver.DocumentQuery{EveryRef: true, Group: "of " + id(5), Kind: "lease"})},
 			{"due", 20, func() error { _, err := st.Due(ctx, "lease", now, 10); return err }},
 			{"version", 2, func() error { _, err := st.Version(ctx, home.Tenant); return err }},
-			{"intact", 30, func() error { _, err := st.Intact(ctx, home, before); return err }},
+			{"intact", intact, func() error { _, err := st.Intact(ctx, home, before); return err }},
 			{"changes", 8, func() error { _, err := st.Changes(ctx, home, before, before); return err }},
 			{"waiting", 30, func() error { _, err := st.Waiting(ctx, home.Tenant, 10); return err }},
 			{"waiting of all", 30, func() error { _, err := st.Waiting(ctx, "", 10); return err }},
