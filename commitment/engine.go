@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"sync"
 	"time"
 
@@ -81,7 +82,7 @@ type Engine struct {
 
 // New returns an engine over the bank's memory, which memory.Bank.Keep ticks and sweeps. A bank has
 // one: another of the same Config, functions aside, is as good as the first, and one of another
-// Config fails with [memory.ErrConflict]. New fails with [memory.ErrValidation]
+// Config, or with another Enqueuer or Inferrer, fails with [memory.ErrConflict]. New fails with [memory.ErrValidation]
 // for a Config that lacks something or contradicts itself, and with
 // [memory.ErrNotProvided] if the bank's store does not take transactions or does not tell
 // what is due.
@@ -107,12 +108,34 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	cfg.Missed = cmp.Or(cfg.Missed, FireOnce)
 	cfg.Inferrer = cmp.Or[Inferrer](cfg.Inferrer, Tagged{})
 	e := &Engine{bank: bank, cfg: cfg}
-	same := cfg
-	same.Redactor, same.Predicate, same.Schedule = nil, nil, nil
-	if err := bank.Engines().Register("commitment", same, e.round); err != nil {
+	if err := bank.Engines().Register("commitment", cfg.identity(), e.tick, e.sweepNext); err != nil {
 		return nil, err
 	}
 	return e, nil
+}
+
+// identity is what two configurations have in common if one engine serves for both. Functions
+// cannot be compared: it says whether they are set.
+func (c *Config) identity() any {
+	type identity struct {
+		enqueuer, inferrer                      any
+		predicates, schedules                   bool
+		missed                                  Missed
+		grace, horizon, lease, backoff, retains time.Duration
+		tries                                   int
+	}
+	return identity{
+		comparableOf(c.Enqueuer), comparableOf(c.Inferrer), c.Predicate != nil, c.Schedule != nil,
+		c.Missed, c.Grace, c.Horizon, c.Lease, c.Backoff, c.Retention, c.Tries,
+	}
+}
+
+// comparableOf returns a part of the host, or its type if it cannot be compared.
+func comparableOf(part any) any {
+	if part == nil || reflect.ValueOf(part).Comparable() {
+		return part
+	}
+	return reflect.TypeOf(part)
 }
 
 // Conditions are the kinds of arms that the engine takes, the capability's

@@ -24,27 +24,25 @@ const sweepPageSize = 256
 // sweepPause is the time between two sweeps of all tenants.
 const sweepPause = 24 * time.Hour
 
-// round is the engine's part in a round of memory.Bank.Maintain: a tick, and the sweep of one tenant
-// if the last sweep of all of them began a day ago.
-func (e *Engine) round(ctx context.Context) error {
-	_, err := e.Tick(ctx)
+// sweepNext sweeps one tenant if the last sweep of all of them began a day ago.
+func (e *Engine) sweepNext(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.bank.Now().Before(e.sweep) {
-		return err
+		return nil
 	}
-	for s, failed := range e.bank.Engines().Scopes(ctx, e.last) {
-		if errors.Is(failed, memory.ErrNotProvided) {
+	for s, err := range e.bank.Engines().Scopes(ctx, e.last) {
+		if errors.Is(err, memory.ErrNotProvided) {
 			break // the store does not list its tenants: the host sweeps them
 		}
-		if failed == nil {
+		if err == nil {
 			e.last = memory.Scope{Tenant: s.Tenant, Ref: "\xff"} // behind all of its refs
-			_, failed = e.Sweep(ctx, s.Tenant)
+			_, err = e.Sweep(ctx, s.Tenant)
 		}
-		return errors.Join(err, failed)
+		return err
 	}
 	e.last, e.sweep = memory.Scope{}, e.bank.Now().Add(sweepPause)
-	return err
+	return nil
 }
 
 // Sweep ends commitments of a tenant that wait for a predicate and whose entries are gone, and

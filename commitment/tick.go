@@ -76,6 +76,12 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	return t.done, errors.Join(t.err, t.problem)
 }
 
+// tick is the engine's part in each round of memory.Bank.Maintain.
+func (e *Engine) tick(ctx context.Context) error {
+	_, err := e.Tick(ctx)
+	return err
+}
+
 // tick is one Tick that found something due. It dispatches what it reads to one goroutine
 // for each tenant, of which only some work at a time.
 type tick struct {

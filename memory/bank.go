@@ -118,6 +118,7 @@ type Bank struct {
 	hooks   telemetry.Hooks
 	backlog backlog
 	keeper  keeper
+	purged  Scope // the last tenant of the purge before, for the next
 }
 
 // New returns a bank over the store a. It fails with [ErrValidation] for a
@@ -190,6 +191,7 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 	if err := b.readNames(); err != nil {
 		return nil, err
 	}
+	b.ownChores()
 	if a, ok := cfg.Ranker.(interface{ Attach(*Bank) error }); ok {
 		if err := a.Attach(b); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -33,13 +34,6 @@ type Maintained struct {
 	Trimmed int
 }
 
-// keeper remembers where the next round goes on, and what it is for.
-type keeper struct {
-	mu     sync.Mutex
-	next   Scope // the last one of the round before
-	duties upkeeps
-}
-
 // roundTenants bounds the tenants that a round looks at for their own sake, so that any number of
 // them shares the work over many rounds.
 const roundTenants = 16
@@ -53,6 +47,9 @@ const roundRuns = 1000
 // roundDocuments bounds the documents of a kind that a round removes.
 const roundDocuments = 1000
 
+// patience is how long a Maintain waits for a chore before it begins the next one beside it.
+const patience = 10 * time.Second
+
 // Maintain does one bounded round of what memory and the engines over it need from time to time: it
 // relays events to the sink, each at least once and under one id (E3), and removes kept ones after
 // Config.KeepEvents; it removes erasures from the ledger, and machinery [UntilDue], whose time is
@@ -61,54 +58,111 @@ const roundDocuments = 1000
 //
 // What is due is found over all tenants, so that a round costs what is due, not how much there is.
 // What has ended goes a horizon later and little more; of a tenant that nothing is written to,
-// what has expired goes up to a quarter of the horizon after that. Trouble with one tenant, one
-// run or one engine holds up no other; the errors come together at the end. Any number of
+// what has expired goes up to a quarter of the horizon after that. Trouble with one tenant or one
+// run holds up no other; the errors come together at the end. Any number of
 // processes may do it. If the store does not offer driver.Tenants, the host calls [Bank.Purge] for
 // each tenant itself.
+//
+// Maintain waits for all of it until the context ends. What takes longer than ten seconds holds up
+// nothing else but heavy work, see [Engines.Register]. What outlives its time or the context is named
+// in the error.
 func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
-	ctx, span := b.begin(ctx, telemetry.Maintain)
-	defer span.Done(&err)
-	defer func() {
-		span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged), telemetry.Trimmed.Of(done.Trimmed))
-	}()
-	var failed []error
-	if done, err = b.relay(ctx); err != nil {
-		failed = append(failed, err)
-	}
-	if !b.traits.ReadOnly {
-		if b.cfg.KeepEvents > 0 {
-			_, err := b.kept.PurgeEvents(ctx, millis(b.Now().Add(-b.cfg.KeepEvents)), roundRuns)
-			failed = append(failed, shape(err))
-		}
-		if b.scheduler != nil {
-			done.Trimmed, err = b.removeDue(ctx, ledgerKind)
-			_, other := b.removeDue(ctx, UntilDue)
-			failed = append(failed, err, other)
-		}
-		if b.tenants != nil && b.versions != nil {
-			failed = append(failed, b.purgeSome(ctx, &done))
+	chores := b.keeper.chores()
+	outcomes := make([]Maintained, len(chores))
+	failed := make([]error, len(chores))
+	var all sync.WaitGroup
+	for i, c := range chores {
+		ended := make(chan struct{})
+		all.Go(func() {
+			defer close(ended)
+			if failed[i] = c.turn.take(ctx); failed[i] == nil {
+				defer c.turn.free()
+				outcomes[i], failed[i] = c.call(ctx)
+			}
+		})
+		select {
+		case <-ended:
+		case <-time.After(patience):
 		}
 	}
-	failed = append(failed, b.keeper.duties.round(ctx)...)
-	if err := ctx.Err(); err != nil {
-		return done, err
+	all.Wait()
+	for _, did := range outcomes {
+		done.add(did)
+	}
+	if ctx.Err() != nil {
+		return done, unfinished(ctx, chores, failed)
 	}
 	return done, errors.Join(failed...)
 }
 
+// unfinished returns the error of a context, which names the chores that it has ended.
+func unfinished(ctx context.Context, chores []*chore, failed []error) error {
+	var parts []string
+	for i, c := range chores {
+		if errors.Is(failed[i], ctx.Err()) {
+			parts = append(parts, c.part)
+		}
+	}
+	return fmt.Errorf("memory: the context ended before %s: %w", strings.Join(parts, ", "), ctx.Err())
+}
+
+// add adds what another chore did.
+func (m *Maintained) add(other Maintained) {
+	m.Delivered += other.Delivered
+	m.Waiting += other.Waiting
+	m.Tenants += other.Tenants
+	m.Purged += other.Purged
+	m.Trimmed += other.Trimmed
+	m.Oldest = max(m.Oldest, other.Oldest)
+	if m.Stuck == nil {
+		m.Stuck = other.Stuck
+	}
+}
+
+// ownChores gives the keeper the chores of the bank itself.
+func (b *Bank) ownChores() {
+	k := &b.keeper
+	k.busy, k.kinds = newSlot(), map[string]any{}
+	k.add("the relay of memory", 0, nil, b.relay)
+	if b.traits.ReadOnly {
+		return
+	}
+	k.add("the removals of memory", 0, nil, b.removeOld)
+	if b.tenants != nil && b.versions != nil {
+		k.add("the purge of memory", ChoreTime, k.busy, b.purgeSome)
+	}
+}
+
+// removeOld removes what is kept for a declared time only.
+func (b *Bank) removeOld(ctx context.Context) (done Maintained, err error) {
+	ctx, span := b.begin(ctx, telemetry.Maintain)
+	defer span.Done(&err)
+	var events, ledger, machinery error
+	if b.cfg.KeepEvents > 0 {
+		_, events = b.kept.PurgeEvents(ctx, millis(b.Now().Add(-b.cfg.KeepEvents)), roundRuns)
+	}
+	if b.scheduler != nil {
+		done.Trimmed, ledger = b.removeDue(ctx, ledgerKind)
+		_, machinery = b.removeDue(ctx, UntilDue)
+	}
+	span.Add(telemetry.Trimmed.Of(done.Trimmed))
+	return done, errors.Join(shape(events), ledger, machinery)
+}
+
 // purgeSome purges the next tenants. It steps over the refs of a tenant that has many.
-func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
-	b.keeper.mu.Lock()
-	defer b.keeper.mu.Unlock()
+func (b *Bank) purgeSome(ctx context.Context) (done Maintained, err error) {
+	ctx, span := b.begin(ctx, telemetry.Maintain)
+	defer span.Done(&err)
+	defer func() { span.Add(telemetry.Tenants.Of(done.Tenants), telemetry.Purged.Of(done.Purged)) }()
 	var failed []error
-	after := b.keeper.next
-	b.keeper.next = Scope{} // unless this round does not come to the end
+	after := b.purged
+	b.purged = Scope{} // unless this round does not come to the end
 	for more := true; more; {
 		more = false
 		refs := 0
 		for s, err := range b.scopes(ctx, after) {
 			if err != nil {
-				return errors.Join(append(failed, err)...)
+				return done, errors.Join(append(failed, err)...)
 			}
 			if s.Tenant == after.Tenant {
 				if refs++; refs < roundRefs {
@@ -119,7 +173,7 @@ func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
 			}
 			refs = 0
 			if done.Tenants == roundTenants {
-				b.keeper.next = after
+				b.purged = after
 				break
 			}
 			after = Scope{Tenant: s.Tenant, Ref: lastRef}
@@ -129,7 +183,7 @@ func (b *Bank) purgeSome(ctx context.Context, done *Maintained) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed...)
+	return done, errors.Join(failed...)
 }
 
 // lastRef is behind every ref that there can be.
@@ -158,8 +212,10 @@ func (b *Bank) removeDue(ctx context.Context, kind string) (int, error) {
 // DefaultPause is the pause of a [Bank.Keep] that names none.
 const DefaultPause = 10 * time.Second
 
-// Keep maintains memory until the context ends: one [Bank.Maintain] after the other with a pause
-// between them, which is [DefaultPause] if it is 0 or below. What fails is logged, if there is a
+// Keep maintains memory until the context ends: it begins a round of all that [Bank.Maintain] does,
+// with a pause before the next, which is [DefaultPause] if it is 0 or below. Each chore goes on by
+// itself: one that is still under way when a round begins is left out of it, and no other waits for
+// it. What fails is logged, if there is a
 // Config.Logger, and tried again with the next round. It returns the error of the context. A host
 // calls it once in a goroutine of its own, and has nothing else to remember: engines add what they
 // need when they are made.
@@ -167,10 +223,14 @@ func (b *Bank) Keep(ctx context.Context, pause time.Duration) error {
 	if pause <= 0 {
 		pause = DefaultPause
 	}
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
 	for {
-		began := time.Now()
-		done, err := b.Maintain(ctx)
-		b.report(ctx, done, time.Since(began), err)
+		for _, c := range b.keeper.chores() {
+			if c.turn.tryTake() {
+				underWay.Go(func() { b.keep(ctx, c) })
+			}
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -179,7 +239,18 @@ func (b *Bank) Keep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// report logs a round that did something.
+// keep does a chore whose turn the caller has taken, and logs what came of it.
+func (b *Bank) keep(ctx context.Context, c *chore) {
+	defer c.turn.free()
+	if c.running.Load() > 0 {
+		return // it was given up, which has been logged
+	}
+	began := time.Now()
+	done, err := c.call(ctx)
+	b.report(ctx, done, time.Since(began), err)
+}
+
+// report logs a chore that did something.
 func (b *Bank) report(ctx context.Context, done Maintained, took time.Duration, err error) {
 	if b.cfg.Logger == nil {
 		return

@@ -186,7 +186,7 @@ func TestKeepGoesOnWhateverFails(t *testing.T) {
 		ctx, cancel := context.WithCancel(ctx)
 		var ticks atomic.Int32
 		ended := make(chan error, 1)
-		register(t, h.Bank, "ticker", func(context.Context) error { ticks.Add(1); return errors.New("canary-of-the-tick") })
+		register(t, h.Bank, "ticker", func(context.Context) error { ticks.Add(1); return errors.New("canary-of-the-tick") }, nil)
 		go func() { ended <- h.Keep(ctx, time.Second) }()
 		time.Sleep(2500 * time.Millisecond)
 		require.EqualValues(t, 3, ticks.Load())
@@ -200,48 +200,6 @@ func TestKeepGoesOnWhateverFails(t *testing.T) {
 		require.Contains(t, log.String(), "the sink failed")
 		require.NotContains(t, log.String(), "canary")
 	})
-}
-
-// The upkeep of an engine may panic: the rest of the round and the next ones happen.
-func TestKeepSurvivesAnEngine(t *testing.T) {
-	h := newHost(t)
-	ctx, cancel := context.WithCancel(ctx)
-	var first, second int
-	register(t, h.Bank, "first", func(context.Context) error {
-		first++
-		panic("canary")
-	})
-	register(t, h.Bank, "second", func(context.Context) error {
-		if second++; second == 3 {
-			cancel()
-		}
-		return nil
-	})
-	err := h.Keep(ctx, time.Nanosecond)
-	require.ErrorIs(t, err, context.Canceled)
-	require.Equal(t, first, second)
-	require.GreaterOrEqual(t, second, 3)
-}
-
-// register adds a round to what the bank maintains.
-func register(t *testing.T, b *memory.Bank, kind string, round func(context.Context) error) {
-	t.Helper()
-	require.NoError(t, b.Engines().Register(kind, nil, round))
-}
-
-// A bank has one engine of a kind, however often it is made.
-func TestEnginesOfAKindAreOne(t *testing.T) {
-	type config struct{ Tries int }
-	h := newHost(t)
-	rounds := 0
-	round := func(context.Context) error { rounds++; return nil }
-	require.NoError(t, h.Engines().Register("counter", config{3}, round))
-	require.NoError(t, h.Engines().Register("counter", config{3}, round), "the same one")
-	require.ErrorIs(t, h.Engines().Register("counter", config{4}, round), memory.ErrConflict)
-	require.ErrorIs(t, h.Engines().Register("none", nil, nil), memory.ErrValidation)
-	_, err := h.Maintain(ctx)
-	require.NoError(t, err)
-	require.Equal(t, 1, rounds)
 }
 
 // walks counts how often a store begins to list scopes.

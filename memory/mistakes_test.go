@@ -414,7 +414,7 @@ func TestM2_KeepWithoutAPauseRests(t *testing.T) {
 			h := newHost(t)
 			ending, end := context.WithTimeout(ctx, 10*memory.DefaultPause-1)
 			rounds := 0
-			register(t, h.Bank, "counter", func(context.Context) error { rounds++; return nil })
+			register(t, h.Bank, "counter", func(context.Context) error { rounds++; return nil }, nil)
 			err := h.Keep(ending, pause)
 			end()
 			require.ErrorIs(t, err, context.DeadlineExceeded)

@@ -224,7 +224,7 @@ func TestOperationsAreTold(t *testing.T) {
 	expect("purge", "purge purged=3")
 	_, err = h.Maintain(ctx)
 	require.NoError(t, err)
-	expect("relay events=1", "maintain tenants=1")
+	expect("relay events=1", "maintain", "maintain tenants=1")
 	require.NoError(t, h.DropTenant(ctx, "acme"))
 	expect("drop_tenant tenants=1")
 }

@@ -150,7 +150,8 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 }
 
 // Attach adds what the ranker needs from time to time to the rounds of memory.Bank.Maintain.
-// memory.New calls it. A round brings every index up to date, so that what was erased leaves it
+// memory.New calls it; a bank that has another ranker refuses it with
+// [memory.ErrConflict]. A round brings every index up to date, so that what was erased leaves it
 // even if no question is asked, and asks the models about entries of which they have made nothing yet.
 //
 // A round also writes the images from which processes that have just begun read their indexes, of the
@@ -170,7 +171,7 @@ func (r *Ranker) Rank(ctx context.Context, v *memory.View, q memory.Search) ([]m
 // the errors come together at the end. Any number of processes may do it at once.
 func (r *Ranker) Attach(bank *memory.Bank) error {
 	p := &upkeep{Ranker: r, bank: bank, done: map[memory.Scope]progress{}}
-	return bank.Engines().Register("recall", nil, func(ctx context.Context) error {
+	return bank.Engines().Register("recall", r, nil, func(ctx context.Context) error {
 		err := r.refreshAll(ctx)
 		if bank.Engines().Offers().Writes {
 			err = errors.Join(err, p.round(ctx))

@@ -93,7 +93,7 @@ func (w *world) everything() (given []string) {
 	_ = b.Engines().Register("host", nil, func(context.Context) error {
 		cancel()
 		return errors.New("canary of the host")
-	})
+	}, nil)
 	_ = b.Keep(kept, 0)
 	_, _ = w.commitments.Sweep(ctx, tenant)
 	_, _ = b.Forget(ctx, tenant, subject)
@@ -223,7 +223,7 @@ func TestNoCanaryComesOut(t *testing.T) {
 		}
 		clean(w.log.String())
 		for scanner := bufio.NewScanner(&w.log); scanner.Scan(); lines++ {
-			require.Regexp(t, `^time=\S+ level=(DEBUG|INFO|WARN) msg="memory [a-z_ ]+"( [a-z_]+=[\w.µ]+)+$`, scanner.Text())
+			require.Regexp(t, `^time=\S+ level=(DEBUG|INFO|WARN) msg="memory [a-z_ ]+"( [a-z_]+=[\w.µ]+)+( error="[a-z': ;]+")?$`, scanner.Text())
 		}
 	}
 	var all []string

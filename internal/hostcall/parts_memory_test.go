@@ -234,13 +234,12 @@ var memoryParts = []part{
 		},
 	},
 	{
-		of: []string{"memory.Engines.Register"},
+		of: []string{"memory.Engines.Register"}, says: "the tick of part", limit: memory.ChoreTime,
 		use: func(w *world) func(context.Context) error {
 			w.open(memory.Config{})
-			require.NoError(w, w.bank.Engines().Register("part", nil, func(context.Context) error { w.part(); return nil }))
+			tick := func(context.Context) error { w.part(); return nil }
+			require.NoError(w, w.bank.Engines().Register("part", nil, tick, nil))
 			return func(ctx context.Context) error {
-				ctx, cancel := context.WithTimeout(ctx, time.Minute)
-				defer cancel()
 				_, err := w.bank.Maintain(ctx)
 				return err
 			}
