@@ -113,14 +113,16 @@ type Claim struct {
 	Tries int `json:"tries,omitzero"`
 }
 
-// Key names the firing under way. It is the id of the event and the idempotency key
-// of the run. Its first part is the commitment's id, so that no key of a caller's
-// own can be taken for one.
+// Key names the firing under way. It is the id of the event and the idempotency key of the run, and an id
+// in both versions of the protocol (identity.md §5): the commitment's id, a dot, and the transition's
+// position or the instant in milliseconds. It begins with the commitment's id, so that no key of a caller's
+// own is taken for one.
 func (c *Commitment) Key() string {
-	if c.Arm.Predicate != "" {
-		return c.ID + "#" + strconv.FormatInt(c.Claim.Position, 10)
+	of := c.Claim.Position
+	if c.Arm.Predicate == "" {
+		of = c.Claim.Instant.UnixMilli()
 	}
-	return c.ID + "@" + strconv.FormatInt(c.Claim.Instant.UnixMilli(), 10)
+	return c.ID + "." + strconv.FormatInt(of, 10)
 }
 
 // end makes a final state of it.

@@ -273,7 +273,7 @@ func TestK3_ARunIDThatIsNoneFails(t *testing.T) {
 		})
 		c := h.arm(h.note("x"), in(time.Hour))
 		h.clock.Advance(time.Hour)
-		h.queue.runs[c.ID+"@"+fmt.Sprint(epoch.Add(time.Hour).UnixMilli())] = id
+		h.queue.runs[c.ID+"."+fmt.Sprint(epoch.Add(time.Hour).UnixMilli())] = id
 		if id == "" {
 			h.restart(func(c *commitment.Config) { c.Enqueuer = emptyRun{} })
 		}
