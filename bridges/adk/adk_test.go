@@ -209,6 +209,37 @@ func TestAgentsRememberSessions(t *testing.T) {
 	assert.ElementsMatch(t, []string{"Ann keeps the tea in the kitchen.", "I have noted it.", "Where is the tea?", "In the kitchen."}, h.Texts("acme"))
 }
 
+// ids is a redactor that keeps the ids of runs and passes, which are checked for secrets as all identifiers are.
+type ids struct {
+	memory.Redactor
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+func (r *ids) Redact(text string) (string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if strings.HasPrefix(text, "adk") && !strings.HasPrefix(text, "adk event ") {
+		r.seen[text] = true
+	}
+	return r.Redactor.Redact(text)
+}
+
+// E5: runs and passes have ids of their own, which both versions of the protocol take (identity.md §5).
+func TestE5_RunsAndPassesHaveIDsOfTheProtocol(t *testing.T) {
+	h, seen := newHost(t), map[string]bool{}
+	h.cfg.Secrets = func(context.Context, string, string, string) (memory.Redactor, error) {
+		return &ids{Redactor: bridgetest.Secrets(t), seen: seen}, nil
+	}
+	h.configure(h.cfg)
+	require.NoError(t, h.ask("acme", "s1", "Ann keeps the tea in the kitchen.", script(says("I have noted it."))))
+	h.add("acme", "s1")
+	require.Len(t, seen, 2)
+	for id := range seen {
+		assert.Regexp(t, `^[A-Za-z0-9._~-]{16,128}$`, id)
+	}
+}
+
 // M6: an invocation sees memory as it was when it began, by the prompt and by load_memory, and what it was told is deleted
 // stays gone.
 func TestM6_AnInvocationHasOneView(t *testing.T) {

@@ -40,7 +40,7 @@ func (m *Memory) begin(ctx agent.InvocationContext) (*genai.Content, error) {
 		return nil, fmt.Errorf("adk: the secrets of the session are not known: %w", err)
 	}
 	// A resumed invocation has its id again, and a run has one of its own.
-	id := "adk " + conversation.Digest(ctx.InvocationID()) + " " + rand.Text()
+	id := "adk-" + conversation.Digest(ctx.InvocationID()) + "-" + rand.Text()
 	run, err := m.cfg.Bank.Start(ctx, memory.RunConfig{ID: id, Tenant: place.Tenant, Redactor: secrets})
 	if err != nil {
 		return nil, fmt.Errorf("adk: the run cannot be started: %w", err)

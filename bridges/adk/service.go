@@ -88,7 +88,7 @@ func (m service) AddSessionToMemory(ctx context.Context, s session.Session) erro
 	if err != nil {
 		return fmt.Errorf("adk: the secrets of the session are not known: %w", err)
 	}
-	pass := memory.JobConfig{ID: "adk session " + rand.Text(), Tenant: place.Tenant, Redactor: secrets}
+	pass := memory.JobConfig{ID: "adk-session-" + rand.Text(), Tenant: place.Tenant, Redactor: secrets}
 	return m.cfg.Bank.Pass(ctx, pass, func(job *memory.Job) error {
 		for e := range s.Events().All() {
 			err := m.addEvent(ctx, job, place.Ref, secrets, s.ID(), e)

@@ -73,7 +73,7 @@ func (a Answer) unlessEnded(ctx context.Context, run *memory.Run, id string) (wh
 		return "", err
 	}
 	// The run goes on with its redactor, which the end of a pass would close.
-	pass := memory.JobConfig{ID: a.Bridge + " answer " + Digest(run.ID(), id), Tenant: a.Tenant, Redactor: struct{ memory.Redactor }{a.Redactor}}
+	pass := memory.JobConfig{ID: a.Bridge + "-answer-" + Digest(run.ID(), id), Tenant: a.Tenant, Redactor: struct{ memory.Redactor }{a.Redactor}}
 	return ended, a.Bank.Pass(ctx, pass, func(j *memory.Job) error {
 		_, err := j.Rewrite(ctx, a.Ref, memory.Rewrite{Erase: []string{id}})
 		return err
