@@ -60,8 +60,13 @@ type queue struct{ *host }
 
 // runID makes the id of a run from what is the same each time that it is asked for.
 func runID(of, key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return "run-" + of + "-" + hex.EncodeToString(sum[:16])
+	return "run-" + of + "-" + digest(key)
+}
+
+// digest is 32 hex digits that stand for a text in an id.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
 }
 
 func (q queue) Enqueue(ctx context.Context, f commitment.Firing) (string, error) {

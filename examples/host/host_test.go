@@ -64,10 +64,13 @@ func (s *served) runs(tenant string) (ids []string) {
 	return ids
 }
 
-// over is the host over a store.
+// over is the host over a store. When the test ends, all events that it has stored are valid.
 func over(t testing.TB, store driver.Adapter, o options) *served {
-	h, err := newHost(store, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	l := rememberLogs(t, store)
+	h, err := newHost(l, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(t, err)
+	s := &served{t: t, host: h}
+	t.Cleanup(func() { s.everyEventIsValid(l) })
 	require.NoError(t, h.recover(t.Context()))
 	upkeep, stop := context.WithCancel(t.Context())
 	kept := make(chan error, 1)
@@ -80,7 +83,8 @@ func over(t testing.TB, store driver.Adapter, o options) *served {
 		require.NoError(t, h.makeExpiredRun(t.Context(), o.expiredRun))
 	}
 	o.token, o.tenantB, o.approver = "a", "b", "approver"
-	return &served{t, h, h.handler(o)}
+	s.http = h.handler(o)
+	return s
 }
 
 func (s *served) do(token, method, path, body string, header ...string) *httptest.ResponseRecorder {
@@ -227,7 +231,7 @@ func TestE1_LogsAreCompleteAndHoldNoContent(t *testing.T) {
 }
 
 func TestM7_ForkReplaysTheRun(t *testing.T) {
-	s := serve(t, options{expiredRun: "old"})
+	s := serve(t, options{expiredRun: "run-of-lost-memory"})
 	for _, name := range unaided() {
 		source := s.run("a", name)
 		s.run("a", "conformance-noop") // memory goes on
@@ -248,9 +252,9 @@ func TestM7_ForkReplaysTheRun(t *testing.T) {
 		s.ok(404, "b", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":0,"mode":"replay"}`)
 		s.ok(400, "a", "POST", "/v1/runs/"+again["runId"].(string)+":fork", `{"fromSeq":0,"mode":"replay"}`)
 	}
-	bounds := s.ok(422, "a", "POST", "/v1/runs/old:fork", `{"fromSeq":99,"mode":"replay"}`)
+	bounds := s.ok(422, "a", "POST", "/v1/runs/run-of-lost-memory:fork", `{"fromSeq":99,"mode":"replay"}`)
 	assert.Equal(t, "invalid_from_seq", bounds["error"], "bounds are checked first")
-	refused := s.ok(422, "a", "POST", "/v1/runs/old:fork", `{"fromSeq":0,"mode":"replay"}`)
+	refused := s.ok(422, "a", "POST", "/v1/runs/run-of-lost-memory:fork", `{"fromSeq":0,"mode":"replay"}`)
 	assert.Equal(t, "replay_memory_snapshot_unavailable", refused["error"])
 	assert.Equal(t, "retention_expired", refused["details"].(map[string]any)["reason"])
 }

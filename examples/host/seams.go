@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -494,7 +495,7 @@ func (a *api) seamFiles(w http.ResponseWriter, r *http.Request, tenant string) e
 	if err := wire.Read(r, 0, &asked); err != nil {
 		return err
 	}
-	owner := strings.Join([]string{tenant, url.PathEscape(asked.Tenant), url.PathEscape(asked.Workspace)}, "/")
+	owner := tenant + "-" + digest(fmt.Sprintf("%q", []string{asked.Tenant, asked.Workspace}))
 	files := &workspace.Handler{Workspace: a.files, Wire: a.Encoder, Job: func(*http.Request) (*memory.Job, error) { return a.job(owner, "host-files") }}
 	body, err := json.Marshal(map[string]string{"content": asked.Content})
 	if err != nil {
