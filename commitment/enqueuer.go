@@ -35,8 +35,8 @@ type Firing struct {
 // from the key or by keeping keys beside runs; they are no keys of its callers. The
 // run belongs to Tenant.
 type Enqueuer interface {
-	// Enqueue starts the run of a firing, or finds it started, and returns its id:
-	// 1 to 128 bytes of UTF-8. It returns once the run is stored durably: the engine does not ask
+	// Enqueue starts the run of a firing, or finds it started, and returns its id,
+	// which is that of memory.RunConfig.ID. It returns once the run is stored durably: the engine does not ask
 	// again, so that a queue in memory loses what waits in it when the process ends. It is called outside any lock, from several goroutines
 	// at once for different tenants, and with a deadline. After an error the engine
 	// tries again.

@@ -13,7 +13,9 @@ import (
 // All its strings are valid UTF-8.
 type Record struct {
 	// ID names the event, 1 to 128 bytes. It stays the same however often the
-	// record is delivered.
+	// record is delivered. Version 2 of the protocol takes 16 to 128 letters, digits and
+	// . _ ~ - only (identity.md §5), as the ids of events and runs that this module issues
+	// have; those of a host are not refused for it, since version 1 has them.
 	ID string
 	// Tenant owns the run, at most 256 bytes. It routes the record and is never
 	// on the wire.

@@ -13,7 +13,7 @@ import (
 
 // JobConfig says whose pass it is.
 type JobConfig struct {
-	// ID names the pass, 1 to 128 bytes. It has an id of its own, never that of
+	// ID names the pass, as RunConfig.ID names a run. It has an id of its own, never that of
 	// a workflow run (E5); events carry it. Give each pass a fresh one. If an id comes
 	// again, a pass that has something to do has events of its own, behind those of the
 	// earlier in one log, and undoing a consolidation by that id takes back both.

@@ -14,7 +14,8 @@ import (
 
 // RunConfig says whose run it is.
 type RunConfig struct {
-	// ID is the run's id, 1 to 128 bytes. Events carry it. Give each run a fresh one: a
+	// ID is the run's id, 1 to 128 bytes, of which version 2 of the protocol takes 16 to 128 letters,
+	// digits and . _ ~ - only (identity.md §5). Events carry it. Give each run a fresh one: a
 	// second run of an id writes into the log of the first, behind its terminal event, and a
 	// replay would show both. Only a suspended run that resumes keeps its id.
 	ID string

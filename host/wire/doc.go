@@ -32,7 +32,9 @@
 //   - Events and discovery documents in version 2 have its names: agent.memory-consolidated,
 //     presence instead of "supported", paths without /v1.
 //   - In version 2 the id of a run is bound to its tenant wherever it stands, and an id that is
-//     bound to another tenant is refused before it is read (M1).
+//     bound to another tenant is refused before it is read (M1). Ids go out as they are: a host that
+//     serves version 2 gives runs and events 16 to 128 letters, digits and . _ ~ - and tenants 1 to 128
+//     (identity.md §5), as this module does. None is refused for it: version 1 has others.
 //
 // # Concurrency
 //
