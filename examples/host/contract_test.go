@@ -155,6 +155,8 @@ var forkRows = slices.Concat(
 		row{asks: "RFC 0057 §D: re-emitted, no new ids", as: "a", do: "GET /v1/runs/{replayed}/events", status: 200, shape: "events-#", has: `{"events":["*",{"type":"memory.written","payload":{"memoryId":"{written}"}},"*"]}`},
 		row{asks: "RFC 0041: branch", as: "a", do: "POST /v1/runs/{source}:fork", body: `{"fromSeq":0,"mode":"branch"}`, status: 201, shape: "forked-#", keep: "branch=runId"},
 		row{asks: "a fork's lineage", as: "a", do: "GET /v1/runs/{branch}", status: 200, shape: "run-#", has: `{"status":"completed"}`},
+		row{asks: "v2 runs.md §Fork: events below fromSeq are fixed history", as: "a", do: "POST /v1/runs/{source}:fork", body: `{"fromSeq":2,"mode":"branch"}`, status: 201, shape: "forked-#", has: `{"fromSeq":2}`, keep: "branch=runId"},
+		row{asks: "v2 runs.md §Fork: events below fromSeq are fixed history", as: "a", do: "GET /v1/runs/{branch}/events", status: 200, shape: "events-#", has: `{"events":[{"type":"run.started","sequence":0},{"type":"memory.written","payload":{"memoryId":"{written}"}},{"type":"run.completed","sequence":2}]}`},
 		row{asks: "a replay has no overlay", as: "a", do: "POST /v1/runs/{source}:fork", body: `{"mode":"replay","runOptionsOverlay":{"tags":[]}}`, status: 400, shape: "envelope"},
 		row{asks: "replay-fork: fromSeq is not below 0", as: "a", do: "POST /v1/runs/{source}:fork", body: `{"fromSeq":-1,"mode":"branch"}`, status: 400, shape: "envelope", has: `{"error":"validation_error","details":{"field":"fromSeq"}}`},
 		row{asks: "replay-fork: an empty overlay is none", as: "a", do: "POST /v1/runs/{source}:fork", body: `{"fromSeq":0,"mode":"branch","runOptionsOverlay":{}}`, status: 201, shape: "forked-#", has: `{"mode":"branch"}`},
@@ -167,6 +169,8 @@ var forkRows = slices.Concat(
 		{asks: "SEAM §10: then the snapshot, 422", as: "a", do: "POST /v1/runs/expired-run-000000:fork", body: `{"fromSeq":0,"mode":"replay"}`, status: 422, shape: "envelope", has: `{"error":"replay_memory_snapshot_unavailable","details":{"fromSeq":0,"sourceRunId":"expired-run-000000","reason":"retention_expired"}}`},
 		{asks: "v2 runs.md §Fork: fork_point_invalid", as: "a", do: "POST /runs/expired-run-000000:fork", body: `{"fromSeq":99,"mode":"replay"}`, status: 422, shape: "envelope", has: `{"error":"fork_point_invalid"}`},
 		{asks: "v2 replay.md: 409 for an unavailable snapshot", as: "a", do: "POST /runs/expired-run-000000:fork", body: `{"fromSeq":0,"mode":"replay"}`, status: 409, shape: "envelope", has: `{"error":"replay_memory_snapshot_unavailable","details":{"sourceRunId":"tenant-a/expired-run-000000"}}`},
+		{asks: "SEAM §10: maxSeq+1 is within bounds", as: "a", do: "POST /v1/runs/{first}:fork", body: `{"fromSeq":3,"mode":"branch"}`, status: 201, shape: "forked-1"},
+		{asks: "v2 runs.md §Fork: it is none that the log has", as: "a", do: "POST /runs/{first}:fork", body: `{"fromSeq":3,"mode":"branch"}`, status: 422, shape: "envelope", has: `{"error":"fork_point_invalid","details":{"fromSeq":3,"maxSeq":2}}`},
 		{asks: "v2 runs.md §Fork: fromSeq of a branch is required", as: "a", do: "POST /runs/{first}:fork", body: `{"mode":"branch"}`, status: 400, has: `{"details":{"field":"fromSeq"}}`},
 	},
 )

@@ -10,7 +10,8 @@
 // What to read first:
 //
 //   - host.go puts the parts together: a store, a bank, the engines, and the upkeep loop.
-//   - runs.go is a run from its start to its terminal event, and its replay.
+//   - runs.go is a run from its start to its terminal event, and execution.go what it does between them.
+//   - fork.go is a run again, or from a point of its log on.
 //   - workflows.go has what runs do: all through their view.
 //   - server.go has the routes, and page.go what the page for people at / is given.
 package main

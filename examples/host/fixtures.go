@@ -44,7 +44,7 @@ func witness(ctx context.Context, x *execution) error {
 		x.doc.Variables["witness"] = map[string]any{"matched": x.doc.Inputs["expectedSha256"] == hex.EncodeToString(sum[:])}
 		return nil
 	}
-	return errors.Join(err, x.Emit(ctx, event("node.failed", map[string]any{"nodeId": "witness", "error": wire.FailureOf(err)})))
+	return errors.Join(err, x.emit(ctx, event("node.failed", map[string]any{"nodeId": "witness", "error": wire.FailureOf(err)})))
 }
 
 func expiry(ctx context.Context, x *execution) error {
@@ -76,8 +76,8 @@ func crossTenant(ctx context.Context, x *execution) error {
 		return err
 	}
 	// A ref under which another tenant has an entry, as a stranger would name it.
-	foreign := "mem://host/private-" + x.name()
-	if !x.replay {
+	foreign := "mem://host/private-" + x.doc.Name
+	if !x.replays() {
 		err := x.host.pass(ctx, "somebody-else", "host-seed-"+x.ID(), func(job *memory.Job) error {
 			_, err := job.Put(ctx, foreign, memory.Draft{Content: "Somebody else's."})
 			return err
@@ -91,7 +91,7 @@ func crossTenant(ctx context.Context, x *execution) error {
 }
 
 func injectionBudget(ctx context.Context, x *execution) error {
-	ref := "mem://host/budget-" + x.name()
+	ref := "mem://host/budget-" + x.doc.Name
 	for _, text := range []string{"The first note is short.", "The key was " + testSecret + ".", "The third note is short, too."} {
 		if _, err := x.put(ctx, ref, memory.Draft{Content: text}); err != nil {
 			return err

@@ -250,7 +250,6 @@ func TestM7_ForkReplaysTheRun(t *testing.T) {
 		s.ok(422, "a", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":1000,"mode":"replay"}`)
 		s.ok(400, "a", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":0,"mode":"other"}`)
 		s.ok(404, "b", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":0,"mode":"replay"}`)
-		s.ok(400, "a", "POST", "/v1/runs/"+again["runId"].(string)+":fork", `{"fromSeq":0,"mode":"replay"}`)
 	}
 	bounds := s.ok(422, "a", "POST", "/v1/runs/run-of-lost-memory:fork", `{"fromSeq":99,"mode":"replay"}`)
 	assert.Equal(t, "invalid_from_seq", bounds["error"], "bounds are checked first")

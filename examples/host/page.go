@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -28,11 +29,11 @@ func (h *host) inspector(tenant func(*http.Request) (string, error)) *inspector.
 		},
 		Runs: h.newest,
 		Token: func(ctx context.Context, tenant, id string) (memory.Token, error) {
-			doc, err := h.find(ctx, tenant, id)
-			if err != nil {
+			if _, err := h.find(ctx, tenant, id); err != nil {
 				return "", err
 			}
-			return cmp.Or(doc.End, doc.Start), nil
+			points, err := h.points(ctx, tenant, id)
+			return points[slices.Max(append(slices.Collect(maps.Keys(points)), 0))], err
 		},
 	}
 }

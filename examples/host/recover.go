@@ -74,7 +74,7 @@ func (h *host) end(ctx context.Context, tenant string, doc *runDoc) error {
 			return err
 		}
 	}
-	doc.CompletedAt = h.bank.Now()
+	doc.CompletedAt, doc.Shared = h.bank.Now(), min(doc.Shared, int64(len(all)))
 	return h.save(ctx, tenant, doc, nil)
 }
 

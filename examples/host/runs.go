@@ -18,37 +18,17 @@ import (
 type runDoc struct {
 	wire.Run
 	Workspace workspace.Snapshot `json:"workspace"`
-	// Start and End are tokens of the run's view, where a replay begins and ends, and Refs what it
-	// read. No client is shown them.
-	Start memory.Token `json:"startToken,omitempty"`
-	End   memory.Token `json:"endToken,omitempty"`
-	Refs  []string     `json:"refs,omitempty"`
+	// Refs are what the run read. No client is shown them.
+	Refs []string `json:"refs,omitempty"`
+	// Shared is how many events of its log are those of ParentRunID, and Name the run that first wrote them: what
+	// is made of its id must be the same again.
+	Shared int64  `json:"shared,omitempty"`
+	Name   string `json:"name,omitempty"`
 	// Request is the digest of the request that began it.
 	Request string `json:"request,omitempty"`
 }
 
 const runKind = "host/run"
-
-// execution is a run under way.
-type execution struct {
-	*memory.Run
-	host    *host
-	tenant  string
-	doc     *runDoc
-	secrets map[string]string
-	replay  bool
-}
-
-// name is the run's, and in a replay the recorded one's: what is made of it must be the same again.
-func (x *execution) name() string {
-	if x.replay {
-		return x.doc.ParentRunID
-	}
-	return x.doc.RunID
-}
-
-// nodeID is the one node of the sample workflows.
-const nodeID = "sample"
 
 // beginning is what a run begins with. The id is made unless one is given.
 type beginning struct {
@@ -57,8 +37,9 @@ type beginning struct {
 	inputs       map[string]any
 	options      wire.RunOptions
 	secrets      map[string]string // the run's own: kept nowhere, and gone when it ends (RFC 0229)
-	memory       memory.RunConfig  // of a fork
 	source       *runDoc           // of a fork
+	shared       []part            // of a fork
+	resume       memory.Token      // of a branch
 }
 
 // start runs a workflow from its start to its terminal event. A run of the id that is there already, or
@@ -75,27 +56,23 @@ func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, 
 	} else if !errors.Is(err, errNoRun) {
 		return nil, err
 	}
-	vault, err := newVault(b.secrets)
-	if err != nil {
-		return nil, wire.Invalid("runSecrets", "a name or a value cannot be redacted")
-	}
-	b.memory.ID, b.memory.Tenant, b.memory.Redactor = b.id, tenant, vault
-	run, err := h.bank.Start(ctx, b.memory)
-	if err != nil {
-		return nil, err
-	}
-	x := &execution{Run: run, host: h, tenant: tenant, secrets: b.secrets, replay: b.memory.Replay != nil, doc: &runDoc{Request: b.request, Run: wire.Run{
+	doc := &runDoc{Request: b.request, Name: b.id, Run: wire.Run{
 		RunID: b.id, WorkflowID: b.workflow, Status: "running", Inputs: b.inputs, RunOptions: b.options, StartedAt: h.bank.Now(),
 		Agent: map[string]string{"agentId": assistant, "memoryRef": homeRef}, Variables: map[string]any{},
-	}}}
+	}}
+	x := &execution{host: h, tenant: tenant, doc: doc, secrets: b.secrets, shared: b.shared, resume: b.resume}
 	if b.source != nil {
 		x.doc.ParentRunID, x.doc.Workspace = b.source.RunID, b.source.Workspace
 	}
-	if x.replay {
+	if n := len(b.shared); n > 0 {
+		x.doc.Shared, x.doc.Name = b.shared[n-1].end(), b.source.Name
 		x.doc.StartedAt = b.source.StartedAt // the workflow's own time
 	}
+	if err := x.open(ctx); err != nil {
+		return nil, err
+	}
 	if err := h.save(ctx, tenant, x.doc, x.secrets); err != nil { // so that recover finds it
-		if err = errors.Join(err, run.Abort(context.WithoutCancel(ctx))); errors.Is(err, memory.ErrConflict) {
+		if err = errors.Join(err, x.Abort(context.WithoutCancel(ctx))); errors.Is(err, memory.ErrConflict) {
 			return h.find(ctx, tenant, b.id)
 		}
 		return nil, err
@@ -103,13 +80,10 @@ func (h *host) start(ctx context.Context, tenant string, b beginning) (*runDoc, 
 	return x.doc, x.finish(context.WithoutCancel(ctx), x.work(ctx, work))
 }
 
-// work begins a run and does what it is for. A replay stands on the tokens of the recorded run and
-// has none of its own.
-func (x *execution) work(ctx context.Context, work func(context.Context, *execution) error) (err error) {
-	if !x.replay {
-		if x.doc.Start, err = x.Token(ctx); err != nil {
-			return err
-		}
+// work begins a run and does what it is for.
+func (x *execution) work(ctx context.Context, work func(context.Context, *execution) error) error {
+	if err := x.keepPoint(ctx); err != nil {
+		return err
 	}
 	if x.doc.ParentRunID == "" {
 		err := x.host.pass(ctx, x.tenant, "host-snapshot", func(job *memory.Job) (err error) {
@@ -120,26 +94,24 @@ func (x *execution) work(ctx context.Context, work func(context.Context, *execut
 			return err
 		}
 	}
-	if err := x.Emit(ctx, event("run.started", map[string]any{"workflowId": x.doc.WorkflowID, "transport": "rest"})); err != nil {
+	started := event("run.started", map[string]any{"workflowId": x.doc.WorkflowID, "transport": "rest"})
+	if err := x.emit(ctx, started); err != nil {
 		return err
 	}
-	if err := work(ctx, x); err != nil {
-		return err
-	}
-	if !x.replay {
-		x.doc.End, err = x.Token(ctx)
-	}
-	return err
+	return work(ctx, x)
 }
 
 // finish ends the run, whose terminal event is the last of its log, and keeps what it came to. A
 // process that is killed between the two leaves the rest to recover.
 func (x *execution) finish(ctx context.Context, failed error) error {
-	end, last := x.End, event("run.completed", map[string]any{"outputs": map[string]any{}})
 	x.doc.Status = "completed"
+	end, last := x.End, event("run.completed", map[string]any{"outputs": map[string]any{}})
+	if failed == nil {
+		last, failed = x.asRecorded(last)
+	}
 	if failed != nil {
 		x.doc.Status, x.doc.Error = "failed", wire.FailureOf(failed)
-		end, last = x.Abort, event("run.failed", map[string]any{"error": x.doc.Error})
+		end, last = x.Abort, x.failure()
 		x.host.logger.Warn("a run failed", "workflow", x.doc.WorkflowID, "code", memory.CodeOf(failed))
 	}
 	if err := end(ctx, last); err != nil {
@@ -152,6 +124,17 @@ func (x *execution) finish(ctx context.Context, failed error) error {
 		err = x.host.save(ctx, x.tenant, x.doc, nil)
 	}
 	return err
+}
+
+// failure is the terminal event of a run that failed. A fork that did so on its way shares no more.
+func (x *execution) failure() events.Record {
+	last := event("run.failed", map[string]any{"error": x.doc.Error})
+	recorded, err := x.asRecorded(last)
+	if err != nil {
+		x.doc.Shared = x.seq
+		return last
+	}
+	return recorded
 }
 
 func event(t events.Type, payload map[string]any) events.Record {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -564,6 +565,9 @@ func (h *host) makeExpiredRun(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	doc.Start = token
-	return h.save(ctx, tenantA, doc, nil)
+	points, err := h.points(ctx, tenantA, doc.RunID)
+	for n := range points {
+		err = errors.Join(err, h.keepPoint(ctx, tenantA, doc.RunID, n, token))
+	}
+	return err
 }

@@ -33,18 +33,6 @@ var workflows = map[string]func(ctx context.Context, x *execution) error{
 	"host.sample.reminder":                      noop,
 }
 
-// put writes an entry of the run's agent and announces it by memory.written (RFC 0057).
-func (x *execution) put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error) {
-	d.NodeID, d.AgentID = nodeID, assistant
-	return x.Put(ctx, ref, d)
-}
-
-// list reads a ref as the run sees it, and notes that it was read.
-func (x *execution) list(ctx context.Context, ref string, o memory.ListOptions) ([]memory.Entry, error) {
-	x.doc.Refs = append(x.doc.Refs, ref)
-	return x.Memory().List(ctx, ref, o)
-}
-
 // noop does nothing, and keeps that it did at the end of the session.
 func noop(ctx context.Context, x *execution) error {
 	_, err := x.put(ctx, homeRef, memory.Draft{Content: "A session ended.", Tags: []string{"source:session-end"}})
