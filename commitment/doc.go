@@ -39,7 +39,8 @@
 //     [Enqueuer]. If the event cannot be committed, because too many wait for the sink,
 //     say, the commitment is delivered with its run until it can be.
 //   - K4: what passed between two ticks fires once or is skipped, by declared
-//     policy. There is never a backlog.
+//     policy. There is never a backlog. A time of day fires once for each date that it names, in a
+//     gap of the clocks at the first instant behind it, if the [Schedule] gives it so: dates.Cron does.
 //   - K5: a predicate fires on an edge: its state has changed, and it holds. Stale
 //     and repeated observations change nothing.
 //   - K6: before every delivery the entry is read once more. If it was deleted, has

@@ -11,7 +11,9 @@ import (
 
 // Schedule gives the instants at which something recurs. Next returns the first one
 // after t, or the zero time if there is none. It is a pure function, and t is in UTC.
-// The Schedule of robfig/cron is one.
+// A time of day is once for each date that it names, also if the clocks show it twice, and if they
+// skip it, at the first instant behind the gap (K4): dates.Cron of module bridges/dates does so. The
+// Schedule of robfig/cron is one, too, but fires twice or not at all where the clocks change.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }

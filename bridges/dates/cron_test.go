@@ -26,7 +26,7 @@ func TestCron(t *testing.T) {
 	}
 	for _, spec := range []string{
 		"", "TZ=", "CRON_TZ=", "CRON_TZ= ", "CRON_TZ=UTC", "CRON_TZ=UTC ", "TZ=UTC 0 9 * * *", "CRON_TZ=Nowhere 0 9 * * *", "CRON_TZ=Local 0 9 * * *",
-		"CRON_TZ=  0 9 * * *", "0 0 31 2 *", "0 0 30 feb *", "* * * *", "0 0 9 * * *", "60 * * * *", "* 24 * * *", "*/0 * * * *", "5-1 * * * *", "@daily", "@every 1s", "daily", "\xff",
+		"CRON_TZ=  0 9 * * *", "0 0 31 2 *", "0 0 30 feb *", "* * 31 2 *", "CRON_TZ=Europe/Berlin */5 * 30 2 *", "* * * *", "0 0 9 * * *", "60 * * * *", "* 24 * * *", "*/0 * * * *", "5-1 * * * *", "@daily", "@every 1s", "daily", "\xff",
 	} {
 		require.NotPanics(t, func() {
 			_, err := dates.Cron(spec)
