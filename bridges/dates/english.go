@@ -29,6 +29,7 @@ var (
 	weekday   = regexp.MustCompile(weekdays)
 	elapsed   = regexp.MustCompile(`(?:min|mins|minutes?|hours?)(?: from now)?$`)
 	clockOnly = regexp.MustCompile(`^` + clock + `$`)
+	offset    = regexp.MustCompile(`utc|gmt|\dz|[+-]\d{2}:\d{2}`)
 	absolute  = regexp.MustCompile(`\d{4}`)
 	nextDay   = regexp.MustCompile(`^(.*?)(this|next) (` + weekdays + `)(.*)$`)
 

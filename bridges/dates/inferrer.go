@@ -126,8 +126,21 @@ func zoneNamed(small string) (*time.Location, error) {
 	return time.LoadLocation(string(name))
 }
 
-// evaluate lets the library read a phrase at an instant.
+// evaluate reads a phrase at an instant. What it says is what the clocks show, and the first instant at which they do,
+// unless it names an offset or counts the time that passes.
 func evaluate(phrase string, now time.Time) (time.Time, bool) {
+	if elapsed.MatchString(phrase) {
+		return readDate(phrase, now.UTC())
+	}
+	if offset.MatchString(phrase) {
+		return readDate(phrase, now)
+	}
+	wall, ok := readDate(phrase, onTheWall(now, now.Location()))
+	return firstShown(wall, now.Location()), ok
+}
+
+// readDate lets the library read a phrase at an instant, in its location.
+func readDate(phrase string, now time.Time) (time.Time, bool) {
 	phrase, ok := resolveWeek(phrase, now)
 	if !ok {
 		return time.Time{}, false
@@ -141,11 +154,8 @@ func evaluate(phrase string, now time.Time) (time.Time, bool) {
 		CurrentTime: now, DefaultTimezone: now.Location(), Languages: []string{"en"},
 		PreferredDateSource: dateparser.Future, ReturnTimeAsPeriod: true,
 	}
-	switch {
-	case clockOnly.MatchString(phrase):
+	if clockOnly.MatchString(phrase) {
 		cfg.PreferredDateSource = dateparser.CurrentPeriod
-	case elapsed.MatchString(phrase):
-		cfg.CurrentTime, cfg.DefaultTimezone = now.UTC(), time.UTC // also if the clocks change meanwhile
 	}
 	found, err := dateparser.Parse(cfg, phrase)
 	if err != nil || found.IsZero() {

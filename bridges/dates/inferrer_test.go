@@ -111,6 +111,11 @@ func TestWhatIsRead(t *testing.T) {
 		"Call Sam next Monday afternoon":            "2026-04-20T12:00:00Z",
 		"Call Sam in 90 minutes":                    "2026-04-15T16:46:41Z",
 		"Call Sam on 24 October 2026 at 02:30":      "2026-10-24T00:30:00Z",
+		"Call Sam on 25 October 2026 at 02:30":      "2026-10-25T00:30:00Z", // the clocks show it twice
+		"Call Sam on 2026-10-25 at 02:30 UTC":       "2026-10-25T02:30:00Z",
+		"Call Sam at 2026-10-25T02:30+01:00":        "2026-10-25T01:30:00Z",
+		"Call Sam on 28 March 2027 at 02:30":        "2027-03-28T01:00:00Z", // and skip this one
+		"Call Sam on 28 March 2027 at 2 am":         "2027-03-28T01:00:00Z",
 	} {
 		arms, why := read(t, "Europe/Berlin", text, said, "intent")
 		require.Empty(t, why, text)
