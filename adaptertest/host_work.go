@@ -397,7 +397,7 @@ func (h *worker) records(say func(format string, args ...any)) {
 		}
 		for c, err := range h.engine().Commitments(h.w.ctx, tenant) {
 			h.w.must(err)
-			if c.State == commitment.Claimed || c.State == commitment.Delivered || c.State == commitment.Dead {
+			if c.State == commitment.Claimed || c.State == commitment.Delivered || c.State == commitment.GivenUp {
 				say("a commitment of %s is %s", tenant, c.State)
 			}
 		}

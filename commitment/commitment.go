@@ -8,7 +8,7 @@ import (
 // State is where a commitment stands (K3).
 type State string
 
-// The states of a commitment. Acknowledged, Lapsed and Dead are final.
+// The states of a commitment. Acknowledged, Lapsed and GivenUp are final.
 const (
 	// Armed waits for its arm.
 	Armed State = "armed"
@@ -22,12 +22,13 @@ const (
 	Acknowledged State = "acknowledged"
 	// Lapsed will not fire any more; its Reason says why.
 	Lapsed State = "lapsed"
-	// Dead could not be delivered in the declared number of tries.
-	Dead State = "dead"
+	// GivenUp could not be delivered for [Config.GiveUpAfter], and has nothing else to fire
+	// for. [Engine.Retry] takes it up again, and [Engine.Cancel] ends it.
+	GivenUp State = "given-up"
 )
 
 // Final reports whether the commitment has ended.
-func (s State) Final() bool { return s == Acknowledged || s == Lapsed || s == Dead }
+func (s State) Final() bool { return s == Acknowledged || s == Lapsed || s == GivenUp }
 
 // Reason says why a commitment lapsed.
 type Reason string
@@ -82,6 +83,10 @@ type Commitment struct {
 
 	// Claim is what is being delivered; zero for nothing.
 	Claim Claim `json:"claim,omitzero"`
+	// GivenUp is the last firing that was given up, also of a commitment that goes on; zero for
+	// none. It is zero again when a later firing has succeeded, [Engine.Retry] has taken it
+	// up, or the commitment was canceled or lapsed with its entry.
+	GivenUp Claim `json:"givenUp,omitzero"`
 	// Waiting are positions of transitions that were claimed while another was
 	// under way, at most [MaxWaiting].
 	Waiting []int64 `json:"waiting,omitempty"`
@@ -130,6 +135,9 @@ func (c *Commitment) end(s State, why Reason, now time.Time) {
 	c.State, c.Reason, c.EndedAt = s, why, now
 	c.Due, c.Lease = time.Time{}, time.Time{}
 	c.Waiting = nil
+	if s != GivenUp && why != ReasonSchedule && why != ReasonHorizon { // in which only what comes next ends
+		c.GivenUp = Claim{}
+	}
 }
 
 // isReplaced reports whether it lapsed because its entry was merged or superseded, which can be undone.

@@ -36,7 +36,7 @@ func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 		case why == ReasonMerged:
 			return p.transferClaim(ctx, c, head)
 		case why != ReasonNone:
-			return p.finish(ctx, c, Lapsed, why)
+			return p.lapse(ctx, c, why)
 		}
 		if runID, err = p.enqueue(ctx, job, c); err != nil {
 			return p.retry(ctx, c, true)
@@ -108,7 +108,7 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		Condition: c.Arm.Condition(), EnqueuedRunID: runID,
 	}}
 	ok, err := p.change(ctx, c, func(c *Commitment) {
-		c.RunID, c.Pass = runID, job.ID()
+		c.RunID, c.Pass, c.GivenUp = runID, job.ID(), Claim{}
 		c.Fired++
 	}, func(next *Commitment) (bool, error) {
 		if next.Arm.once() {
@@ -130,8 +130,8 @@ func (p *pass) complete(ctx context.Context, job *memory.Job, c *Commitment, run
 		// is full.
 		p.record(&p.problem, err)
 		refused := errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) || errors.Is(err, memory.ErrSecretLeakage)
-		if c.State == Delivered && refused && c.Claim.Tries >= 2*p.cfg.Tries {
-			return p.finish(ctx, c, Dead, ReasonRefused)
+		if c.State == Delivered && refused && c.Claim.Tries >= 2*p.tries {
+			return p.giveUp(ctx, c, ReasonRefused)
 		}
 		return p.postpone(ctx, c, func(c *Commitment) {
 			if c.State == Delivered {

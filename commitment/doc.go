@@ -17,7 +17,7 @@
 // event goes out.
 //
 // A commitment goes from armed to claimed, and with its run and its event to acknowledged,
-// or back to armed if it recurs; or it ends as lapsed or dead. It is kept as a document of
+// or back to armed if it recurs; or it ends as lapsed, or was given up. It is kept as a document of
 // its tenant in the bank's store. Every step is one compare-and-set on that document, and
 // every tick takes up what it finds in the state in which a crash has left it. memory.Bank.Keep
 // does both, the sweep once a day: [Engine.Sweep] removes what has ended and is not needed any
@@ -33,8 +33,11 @@
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
 //     claimed twice, by any number of processes, crashes and clocks.
-//   - K3: what is claimed is delivered until the host has returned a run, at most the
-//     declared number of tries, after which it is dead, and visibly so. A claim may be
+//   - K3: what is claimed is delivered until the host has returned a run, or is given up after
+//     [Config.GiveUpAfter] of trying, a day unless the host says otherwise. Giving up ends the
+//     firing and never what recurs, which goes on with its next instant or transition. It is
+//     logged at Warn, counted in [Ticked], and stays in Commitment.GivenUp until a later
+//     firing succeeds or a person calls [Engine.Retry] or [Engine.Cancel]. A claim may be
 //     delivered more than once, always with one key: "once" rests on the contract of
 //     [Enqueuer]. If the event cannot be committed, because too many wait for the sink,
 //     say, the commitment is delivered with its run until it can be.

@@ -20,7 +20,8 @@ const (
 	DefaultGrace   = time.Minute
 	DefaultLease   = time.Minute
 	DefaultBackoff = 10 * time.Second
-	DefaultTries   = 8
+	// DefaultGiveUpAfter outlasts a night in which no person sees that the host's queue is down.
+	DefaultGiveUpAfter = 24 * time.Hour
 	// DefaultRetention is for commitments without an entry, see [Engine.Sweep].
 	DefaultRetention = 30 * 24 * time.Hour
 	// MaxBackoff bounds the wait between two tries.
@@ -56,12 +57,12 @@ type Config struct {
 	// Lease is how long one delivery may take before another process takes it over;
 	// 0 is [DefaultLease]. An Enqueuer gets half of it.
 	Lease time.Duration
-	// Tries is how many deliveries are begun before a commitment is [Dead]. An event that
-	// memory refuses is given up after as many tries more. 0 is
-	// [DefaultTries]. Backoff is the wait after the first one, 0 for
+	// GiveUpAfter is how long one firing is tried: the waits between its tries, added up, so
+	// that time without any process does not count. 0 is [DefaultGiveUpAfter]. An event that memory
+	// refuses is tried for as long again. Backoff is the wait after the first try, 0 for
 	// [DefaultBackoff]; it doubles from try to try, up to [MaxBackoff].
-	Tries   int
-	Backoff time.Duration
+	GiveUpAfter time.Duration
+	Backoff     time.Duration
 	// Retention is how long [Engine.Sweep] leaves an ended commitment that has no entry;
 	// 0 is [DefaultRetention].
 	Retention time.Duration
@@ -72,8 +73,9 @@ type Config struct {
 // and any number of engines, in any number of processes, may share it. It is safe for
 // concurrent use.
 type Engine struct {
-	bank *memory.Bank
-	cfg  Config
+	bank  *memory.Bank
+	cfg   Config
+	tries int // deliveries that are begun before a firing is given up
 
 	mu    sync.Mutex
 	last  memory.Scope // the tenant that was swept last
@@ -92,8 +94,8 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 		return nil, invalid("the bank is nil")
 	case cfg.Redactor == nil:
 		return nil, invalid("Config.Redactor is nil: it opens a tenant's secrets for each pass, and gives redact.New if there are none")
-	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.Tries < 0 || cfg.Retention < 0:
-		return nil, invalid("Grace, Horizon, Lease, Backoff, Tries or Retention of the Config is below zero: 0 means the default")
+	case cfg.Grace < 0 || cfg.Horizon < 0 || cfg.Lease < 0 || cfg.Backoff < 0 || cfg.GiveUpAfter < 0 || cfg.Retention < 0:
+		return nil, invalid("Grace, Horizon, Lease, Backoff, GiveUpAfter or Retention of the Config is below zero: 0 means the default")
 	case cfg.Missed != "" && cfg.Missed != FireOnce && cfg.Missed != Skip:
 		return nil, invalid("Config.Missed is neither FireOnce nor Skip nor empty")
 	case !bank.Engines().Offers().Transactions || !bank.Engines().Offers().Schedules:
@@ -104,10 +106,10 @@ func New(bank *memory.Bank, cfg Config) (*Engine, error) {
 	cfg.Lease = cmp.Or(cfg.Lease, DefaultLease)
 	cfg.Backoff = cmp.Or(cfg.Backoff, DefaultBackoff)
 	cfg.Retention = cmp.Or(cfg.Retention, DefaultRetention)
-	cfg.Tries = cmp.Or(cfg.Tries, DefaultTries)
+	cfg.GiveUpAfter = cmp.Or(cfg.GiveUpAfter, DefaultGiveUpAfter)
 	cfg.Missed = cmp.Or(cfg.Missed, FireOnce)
 	cfg.Inferrer = cmp.Or[Inferrer](cfg.Inferrer, Tagged{})
-	e := &Engine{bank: bank, cfg: cfg}
+	e := &Engine{bank: bank, cfg: cfg, tries: triesWithin(cfg.GiveUpAfter, cfg.Backoff)}
 	if err := bank.Engines().Register("commitment", cfg.identity(), e.tick, e.sweepNext); err != nil {
 		return nil, err
 	}
@@ -122,11 +124,11 @@ func (c *Config) identity() any {
 		predicates, schedules                   bool
 		missed                                  Missed
 		grace, horizon, lease, backoff, retains time.Duration
-		tries                                   int
+		givesUpAfter                            time.Duration
 	}
 	return identity{
 		comparableOf(c.Enqueuer), comparableOf(c.Inferrer), c.Predicate != nil, c.Schedule != nil,
-		c.Missed, c.Grace, c.Horizon, c.Lease, c.Backoff, c.Retention, c.Tries,
+		c.Missed, c.Grace, c.Horizon, c.Lease, c.Backoff, c.Retention, c.GiveUpAfter,
 	}
 }
 
@@ -148,7 +150,7 @@ func (e *Engine) Conditions() []events.Condition {
 }
 
 // Commitments yields the tenant's commitments by id, in any state: also those
-// that lapsed or are dead. In the place of one that it cannot read it yields an error,
+// that lapsed or were given up. In the place of one that it cannot read it yields an error,
 // such as [ErrNewerFormat], with the Tenant and ID, and goes on; it stops after an error of
 // the store, which comes with neither.
 func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commitment, error] {
@@ -158,7 +160,7 @@ func (e *Engine) Commitments(ctx context.Context, tenant string) iter.Seq2[Commi
 // Cancel ends a commitment, unless it has ended already, and returns what became of
 // it. A delivery that is under way is not called back: the commitment then is
 // Canceled, its firing is completed, and nothing follows. One that lapsed because its entry
-// was merged or superseded does not come back.
+// was merged or superseded does not come back, and a firing that was given up is settled.
 func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, error) {
 	c, err := e.load(ctx, tenant, id)
 	if err != nil {
@@ -166,7 +168,7 @@ func (e *Engine) Cancel(ctx context.Context, tenant, id string) (Commitment, err
 	}
 	err = e.update(ctx, &c, func(c *Commitment) (bool, error) {
 		switch {
-		case c.Canceled || c.State.Final() && !c.isReplaced():
+		case c.Canceled || c.State.Final() && !c.isReplaced() && c.GivenUp == (Claim{}):
 			return false, nil
 		case c.isReplaced():
 			c.Canceled = true // it does not come back

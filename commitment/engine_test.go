@@ -92,7 +92,7 @@ func TestASecretSourceThatFails(t *testing.T) {
 // An outage of memory kills nothing, and holds up nothing for longer than it lasts.
 func TestAnOutageOfMemoryIsNoTry(t *testing.T) {
 	s := &blindLookup{store: inmem.New()}
-	h := newHostOn(t, s, func(c *commitment.Config) { c.Tries = 2 })
+	h := newHostOn(t, s, func(c *commitment.Config) { c.GiveUpAfter = time.Second })
 	armed := h.arm(h.note("x"), in(time.Hour))
 	h.clock.Advance(time.Hour)
 	s.blind = true

@@ -30,8 +30,8 @@ type Firing struct {
 // Enqueuer starts runs.
 //
 // The contract on which firing once rests: for the same Key the same run, also
-// after calls that failed or whose answer was lost, at least as long as the engine may still try, which is
-// its tries and its backoff taken together. A host does it by deriving the run's id
+// after calls that failed or whose answer was lost, until the firing is acknowledged or
+// [Engine.Retry] refuses it, since what was given up can be taken up again. A host does it by deriving the run's id
 // from the key or by keeping keys beside runs; they are no keys of its callers. The
 // run belongs to Tenant.
 type Enqueuer interface {

@@ -157,7 +157,7 @@ func TestK3_CrashAtEveryCallOfTheStore(t *testing.T) {
 		c.set(0, false)
 		for c, err := range h.Commitments(ctx, "acme") {
 			require.NoError(t, err)
-			require.NotContains(t, []commitment.State{commitment.Claimed, commitment.Delivered, commitment.Dead}, c.State)
+			require.NotContains(t, []commitment.State{commitment.Claimed, commitment.Delivered, commitment.GivenUp}, c.State)
 		}
 		return calls
 	}
@@ -213,8 +213,8 @@ func TestK3_LostAcknowledgements(t *testing.T) {
 	}
 }
 
-func TestK3_FailedDeliveriesBackOffAndDie(t *testing.T) {
-	h := newHost(t, func(c *commitment.Config) { c.Tries = 4; c.Backoff = time.Minute })
+func TestK3_FailedDeliveriesBackOffAndAreGivenUp(t *testing.T) {
+	h := newHost(t, func(c *commitment.Config) { c.GiveUpAfter = 7 * time.Minute; c.Backoff = time.Minute })
 	h.queue.fail = func(commitment.Firing) error { return errors.New("queue is down: hunter2") }
 	c := h.arm(h.note("x"), in(time.Hour))
 	h.clock.Advance(time.Hour)
@@ -231,8 +231,8 @@ func TestK3_FailedDeliveriesBackOffAndDie(t *testing.T) {
 		h.clock.Advance(time.Millisecond)
 	}
 	require.Equal(t, []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute}, waits)
-	require.Equal(t, commitment.Ticked{Dead: 1}, h.tick())
-	require.Equal(t, commitment.Dead, h.get(c).State)
+	require.Equal(t, commitment.Ticked{GivenUp: 1}, h.tick())
+	require.Equal(t, commitment.GivenUp, h.get(c).State)
 	require.Len(t, h.queue.calls, 4)
 	for i, f := range h.queue.calls {
 		require.Equal(t, h.queue.calls[0].Key, f.Key)

@@ -126,7 +126,8 @@ func readMarkOf(d *driver.Document) readMark {
 // Inferrer, and after a crash nothing is armed twice (K1). An entry of which an arm was
 // refused because it lies beyond the horizon, or because its predicate is not registered, is
 // asked about again by the next Infer. One entry gets at most [MaxArms] commitments, by all
-// versions; in any state, they stay as they are. A ref that is not the tenant's is
+// versions; in any state, they stay as they are, also what was given up, for which there
+// is [Engine.Retry]. A ref that is not the tenant's is
 // an empty one.
 //
 // An arm that is refused is reported in Unread. Any other error ends the call, and

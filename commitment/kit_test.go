@@ -219,7 +219,7 @@ func find(s driver.Transactor, tenant, id string) (commitment.Commitment, error)
 	return commitment.Commitment{}, nil
 }
 
-// audit watches that no key is ever claimed twice (K2).
+// audit watches that no key is ever claimed twice (K2), but for one that was given up and is taken up again (K3).
 type audit struct {
 	store
 	mu      sync.Mutex
@@ -261,6 +261,10 @@ func (a *audit) Apply(ctx context.Context, tenant string, m driver.Mutation) (dr
 			}
 			for _, key := range claims(old) {
 				held[key] = true
+			}
+			if old.GivenUp != (commitment.Claim{}) {
+				old.Claim = old.GivenUp
+				held[old.Key()] = true
 			}
 			c, err := commitment.FromDocument(&d.Document)
 			if err != nil {

@@ -55,7 +55,7 @@ func TestK6_WhatElseAnHeirsEntryAsksForIsArmed(t *testing.T) {
 
 func TestK3_AnEnqueuerThatPanicsHasFailed(t *testing.T) {
 	h := newHost(t, func(c *commitment.Config) {
-		c.Tries = 2
+		c.GiveUpAfter = time.Second // two tries
 		c.Enqueuer = enqueuer(func(_ context.Context, f commitment.Firing) (string, error) {
 			if f.Arm.Every > 0 {
 				panic("hunter2-hunter2")
@@ -73,7 +73,7 @@ func TestK3_AnEnqueuerThatPanicsHasFailed(t *testing.T) {
 	h.clock.Advance(time.Hour)
 	_, err = h.Tick(ctx)
 	require.Error(t, err)
-	require.Equal(t, commitment.Dead, h.get(bad).State)
+	require.Equal(t, commitment.GivenUp, h.get(bad).State)
 }
 
 func TestK3_AnEnqueuerThatOverlooksItsDeadlineHasFailed(t *testing.T) {
@@ -146,7 +146,7 @@ func TestK4_AScheduleThatPanicsForAWhile(t *testing.T) {
 		for range 20 {
 			done, err := h.Tick(ctx)
 			require.ErrorIs(t, err, memory.ErrInternal)
-			require.Zero(t, done.Fired+done.Lapsed+done.Dead)
+			require.Zero(t, done.Fired+done.Lapsed+done.GivenUp)
 			require.False(t, h.get(c).State.Final())
 			h.clock.Advance(time.Hour)
 		}
@@ -235,7 +235,7 @@ func TestK3_WhatCannotBeCompletedIsGivenUp(t *testing.T) {
 	h := newHost(t)
 	owner, started := "acme", 0
 	h.restartWith(memory.Config{Sink: h.log, Resolver: func(context.Context, string) (string, error) { return owner, nil }}, func(c *commitment.Config) {
-		c.Tries = 2
+		c.GiveUpAfter = time.Second // two tries
 		c.Enqueuer = enqueuer(func(context.Context, commitment.Firing) (string, error) {
 			started++
 			owner = "globex" // the ref changes hands while the run starts
@@ -249,12 +249,39 @@ func TestK3_WhatCannotBeCompletedIsGivenUp(t *testing.T) {
 	}
 	require.Equal(t, 1, started)
 	got := h.get(id)
-	require.Equal(t, commitment.Dead, got.State)
+	require.Equal(t, commitment.GivenUp, got.State)
 	require.Equal(t, commitment.ReasonRefused, got.Reason)
 	require.Equal(t, "run", got.RunID)
 	done, err := h.Tick(ctx)
 	require.NoError(t, err)
 	require.Zero(t, done)
+}
+
+// Giving up an event that memory refuses ends that firing too, and no more. When memory takes it,
+// Retry finds the run, and the event goes out.
+func TestK3_AnEventThatIsRefusedEndsItsFiringOnly(t *testing.T) {
+	for arm, want := range map[commitment.Arm]commitment.State{in(day): commitment.GivenUp, {Every: 30 * day, At: epoch.Add(day)}: commitment.Armed} {
+		h := newHost(t)
+		owner := "acme"
+		h.restartWith(memory.Config{Sink: h.log, Resolver: func(context.Context, string) (string, error) { return owner, nil }}, func(c *commitment.Config) {
+			c.GiveUpAfter = time.Second // two tries
+			c.Enqueuer = enqueuer(func(ctx context.Context, f commitment.Firing) (string, error) {
+				owner = "globex" // the ref changes hands while the run starts
+				return h.queue.Enqueue(ctx, f)
+			})
+		})
+		c := h.arm(h.note("x"), arm)
+		for h.clock.Advance(day); h.get(c).GivenUp == (commitment.Claim{}); h.clock.Advance(time.Hour) {
+			_, _ = h.Tick(ctx)
+		}
+		require.Equal(t, want, h.get(c).State)
+		h.restart() // the ref is the tenant's again
+		_, err := h.Retry(ctx, "acme", c.ID)
+		require.NoError(t, err)
+		require.Equal(t, 1, h.tick().Fired)
+		require.Len(t, h.queue.runs, 1)
+		require.Len(t, fired(h.log), 1)
+	}
 }
 
 // broken is a store whose mutations panic as long as it says so.

@@ -81,7 +81,7 @@ func TestK5_OnceFiresOnce(t *testing.T) {
 // Transitions that come while an earlier one cannot be delivered are all delivered in
 // the end, and their number is bounded.
 func TestK5_TransitionsWait(t *testing.T) {
-	h := newHost(t, func(c *commitment.Config) { c.Tries = 1000 })
+	h := newHost(t, func(c *commitment.Config) { c.GiveUpAfter = 40 * day })
 	h.arm(h.note("x"), signed)
 	down := true
 	h.queue.fail = func(commitment.Firing) error {
@@ -118,7 +118,7 @@ func TestK5_AgainstAModel(t *testing.T) {
 	}
 	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 5))
-		h := newHost(t, func(c *commitment.Config) { c.Tries = 1 << 20 })
+		h := newHost(t, func(c *commitment.Config) { c.GiveUpAfter = 100 * 365 * day })
 		h.arm(h.note("x"), signed)
 		h.queue.fail = func(commitment.Firing) error {
 			if r.IntN(3) == 0 {

@@ -80,9 +80,9 @@ func (p *pass) advance(ctx context.Context, c *Commitment) (err error) {
 	case c.State == Armed && c.Arm.Predicate == "":
 		ok, err = p.claim(ctx, c)
 	case c.State == Claimed && c.Canceled:
-		return p.finish(ctx, c, Lapsed, ReasonCanceled)
-	case c.State == Claimed && c.Claim.Tries >= p.cfg.Tries:
-		return p.finish(ctx, c, Dead, ReasonNone)
+		return p.lapse(ctx, c, ReasonCanceled)
+	case c.State == Claimed && c.Claim.Tries >= p.tries:
+		return p.giveUp(ctx, c, ReasonNone)
 	case c.State == Claimed:
 		c.Claim.Tries++
 		ok, err = p.lease(ctx, c)
@@ -104,7 +104,7 @@ func (p *pass) claim(ctx context.Context, c *Commitment) (bool, error) {
 	c.Mark = now // never before instant, which is due
 	if p.cfg.Missed == Skip && now.Sub(instant) > p.cfg.Grace {
 		if c.Arm.single() {
-			return false, p.finish(ctx, c, Lapsed, ReasonMissed)
+			return false, p.lapse(ctx, c, ReasonMissed)
 		}
 		if err := p.rearm(ctx, c); err != nil {
 			p.record(&p.problem, err) // it stays due
@@ -143,11 +143,12 @@ func (p *pass) rearm(ctx context.Context, c *Commitment) error {
 	return nil
 }
 
-// lease takes the delivery of a commitment over.
+// lease takes the delivery of a commitment over. If the process ends before it can say how that
+// went, the try has failed, and is waited for like any other.
 func (p *pass) lease(ctx context.Context, c *Commitment) (bool, error) {
 	c.Fence++
 	c.Lease = p.bank.Now().Add(p.cfg.Lease)
-	c.Due = c.Lease
+	c.Due = p.bank.Now().Add(max(p.cfg.Lease, backoff(p.cfg.Backoff, c.Claim.Tries)))
 	return p.store(ctx, c)
 }
 
@@ -185,24 +186,20 @@ func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment), 
 	}
 }
 
-// finish ends a commitment that does not fire any more.
-func (p *pass) finish(ctx context.Context, c *Commitment, s State, why Reason) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(s, why, p.bank.Now()) }, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
-	switch {
-	case !ok:
-	case s == Dead:
-		p.do(func() { p.done.Dead++ })
-	default:
+// lapse ends a commitment that does not fire any more.
+func (p *pass) lapse(ctx context.Context, c *Commitment, why Reason) error {
+	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(Lapsed, why, p.bank.Now()) }, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
+	if ok {
 		p.do(func() { p.done.Lapsed++ })
 	}
 	return err
 }
 
-// retry postpones a commitment, or ends it as dead after its last try. The try counts if the
+// retry postpones a firing, or gives it up after its last try. The try counts if the
 // delivery failed, and not if something on the way to it did.
 func (p *pass) retry(ctx context.Context, c *Commitment, counts bool) error {
-	if counts && c.Claim.Tries >= p.cfg.Tries {
-		return p.finish(ctx, c, Dead, ReasonNone)
+	if counts && c.Claim.Tries >= p.tries {
+		return p.giveUp(ctx, c, ReasonNone)
 	}
 	return p.postpone(ctx, c, func(c *Commitment) {
 		if !counts && c.State == Claimed {
@@ -225,15 +222,4 @@ func (p *pass) postpone(ctx context.Context, c *Commitment, to func(*Commitment)
 		p.do(func() { p.done.Failed++ })
 	}
 	return err
-}
-
-// backoff is the wait after a number of tries.
-func backoff(first time.Duration, tries int) time.Duration {
-	d := first
-	for range tries - 1 {
-		if d *= 2; d >= MaxBackoff {
-			break
-		}
-	}
-	return min(d, max(MaxBackoff, first)).Truncate(time.Millisecond)
 }

@@ -54,7 +54,8 @@ func (e *Engine) sweepNext(ctx context.Context) error {
 //     was deleted, has expired or was forgotten.
 //   - What has ended stays for as long as its entry does, so that inferring again does not
 //     arm it again (K1). It is removed when the entry is gone; without an entry, when it
-//     ended longer ago than [Config.Retention].
+//     ended longer ago than [Config.Retention], or if it was given up, after a person has
+//     canceled it or taken it up again.
 //
 // An entry that was merged or superseded is not gone while it can be restored, also if the
 // entry that replaced it is gone. When it is live again, what recurs goes on: a commitment that
@@ -112,7 +113,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 	for _, c := range batch {
 		fate, found := fates[c.Ref][c.MemoryID]
 		gone := c.MemoryID != "" && (!found || fate.State == memory.Deleted && !fate.Restorable)
-		if c.MemoryID == "" && c.State.Final() {
+		if c.MemoryID == "" && c.State.Final() && c.GivenUp == (Claim{}) {
 			gone = e.bank.Now().Sub(c.EndedAt) > e.cfg.Retention
 		}
 		if !gone {

@@ -20,7 +20,7 @@ type Ticked struct {
 	Failed  int // deliveries that failed and are tried again
 	Skipped int // missed instants that the policy passed over
 	Lapsed  int // commitments that ended without firing
-	Dead    int // commitments given up
+	GivenUp int // firings that were given up, see [Engine.Retry]
 
 	// Events are the commitment.fired of each firing, which say what fired, for whom
 	// (Record.Tenant) and under which run. They are here without a sink, too.
@@ -56,7 +56,7 @@ func (e *Engine) Tick(ctx context.Context) (done Ticked, err error) {
 	defer span.Done(&err)
 	defer func() {
 		span.Add(telemetry.Skipped.Of(done.Skipped), telemetry.Fired.Of(done.Fired), telemetry.Failed.Of(done.Failed),
-			telemetry.Lapsed.Of(done.Lapsed), telemetry.Dead.Of(done.Dead))
+			telemetry.Lapsed.Of(done.Lapsed), telemetry.GivenUp.Of(done.GivenUp))
 	}()
 	due, err := e.bank.Engines().Due(ctx, documentKind, batch)
 	if err == nil && len(due) == 0 {

@@ -45,7 +45,7 @@ func (p *process) start() {
 	})
 	require.NoError(p.t, err)
 	p.e, err = commitment.New(p.bank, commitment.Config{
-		Enqueuer: p.q, Tries: 1 << 20,
+		Enqueuer: p.q, GiveUpAfter: 100 * 365 * day,
 		Redactor:  func(context.Context, string) (memory.Redactor, error) { return vault{}, nil },
 		Predicate: func(string, string) bool { return true },
 		Schedule:  readSchedule,

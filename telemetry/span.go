@@ -17,8 +17,8 @@ type Hooks struct {
 	Tracer Tracer
 	// Logger has a line for every operation of maintenance, and for every pass of an engine, that
 	// did something: its name, what is not zero of its counts, how long it took, and the code if it
-	// failed as well. The line is at slog.LevelInfo, and at slog.LevelDebug for what happens with
-	// each round. Nil is none.
+	// failed as well. The line is at slog.LevelInfo, at slog.LevelDebug for what happens with
+	// each round, and at slog.LevelWarn if it gave firings up. Nil is none.
 	Logger *slog.Logger
 	// Code returns the code of an error. It is required with a Tracer or a Logger.
 	Code func(error) string
@@ -121,6 +121,9 @@ func (s *Span) log(level slog.Level) {
 	for _, c := range s.Counts {
 		if c.N > 0 && c.Count != Due {
 			attrs = append(attrs, slog.Int(c.Count.String(), c.N))
+			if c.Count == GivenUp {
+				level = slog.LevelWarn // a person has to look
+			}
 		}
 	}
 	if len(attrs) == 0 {

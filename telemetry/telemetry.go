@@ -105,7 +105,7 @@ const (
 	Fired                   // firings that are over
 	Failed                  // deliveries that failed and are tried again
 	Lapsed                  // commitments that ended without firing
-	Dead                    // commitments that were given up
+	GivenUp                 // firings that were given up
 	Removed                 // ended commitments that were removed
 
 	// Waiting and Due tell how much there is at the moment, and are not to be summed up like those
@@ -119,7 +119,7 @@ var countNames = [...]string{
 	Records: "records", Redactions: "redactions", Documents: "documents", Events: "events", Stuck: "stuck", Tenants: "tenants",
 	Purged: "purged", Trimmed: "trimmed", Erased: "erased", Restored: "restored", Rewritten: "rewritten", Lost: "lost",
 	Sources: "sources", Merged: "merged", Superseded: "superseded", Derived: "derived", Refused: "refused", Skipped: "skipped",
-	Armed: "armed", Claimed: "claimed", Fired: "fired", Failed: "failed", Lapsed: "lapsed", Dead: "dead", Removed: "removed",
+	Armed: "armed", Claimed: "claimed", Fired: "fired", Failed: "failed", Lapsed: "lapsed", GivenUp: "given_up", Removed: "removed",
 	Waiting: "waiting", Due: "due",
 }
 

@@ -33,7 +33,7 @@
 //     agentmemory.operation.duration for the rest; buckets begin at 0.1 ms.
 //   - agentmemory.conflicts, and agentmemory.refused_writes by error.type.
 //   - a counter for each count of package telemetry, such as agentmemory.redactions,
-//     agentmemory.purged, agentmemory.erased (forgotten), agentmemory.fired, agentmemory.dead.
+//     agentmemory.purged, agentmemory.erased (forgotten), agentmemory.fired, agentmemory.given_up.
 //   - the gauges agentmemory.outbox.waiting and agentmemory.outbox.oldest, as of the last relay, and
 //     agentmemory.commitments.due, as of the last tick. They need a host that calls memory.Bank.Keep,
 //     with the tick, in this process.

@@ -50,7 +50,7 @@ var counters = [telemetry.Waiting]struct{ unit, about string }{
 	telemetry.Fired:      {"{firing}", "Firings that are over."},
 	telemetry.Failed:     {"{delivery}", "Deliveries that failed and are tried again."},
 	telemetry.Lapsed:     {"{commitment}", "Commitments that ended without firing."},
-	telemetry.Dead:       {"{commitment}", "Commitments that were given up."},
+	telemetry.GivenUp:    {"{firing}", "Firings that were given up."},
 	telemetry.Removed:    {"{commitment}", "Ended commitments that were removed."},
 }
 

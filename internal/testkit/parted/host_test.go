@@ -122,7 +122,7 @@ func bankOf(st store, ahead time.Duration, queue commitment.Enqueuer) (*memory.B
 	}
 	engine, err := commitment.New(bank, commitment.Config{
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
-		Enqueuer: queue, Lease: 4 * time.Second, Backoff: 200 * time.Millisecond, Tries: 1000, Grace: time.Hour,
+		Enqueuer: queue, Lease: 4 * time.Second, Backoff: 200 * time.Millisecond, GiveUpAfter: 1000 * time.Hour, Grace: time.Hour,
 	})
 	return bank, engine, err
 }
