@@ -36,6 +36,8 @@ type diagnosis struct {
 	// Overdue commitments should have been looked at, the first of them at Since.
 	Overdue int       `json:"overdue"`
 	Since   time.Time `json:"since,omitzero"`
+	// GivenUp commitments have a firing that was given up, and no later one that succeeded.
+	GivenUp int `json:"givenUp"`
 }
 
 func (d *diagnosis) wrong(format string, args ...any) {
@@ -78,6 +80,9 @@ func (p *program) findDamage(ctx context.Context, at *session, d *diagnosis) err
 			return err
 		}
 		at.findPurge(ctx, tenant, d)
+		if err := at.findGivenUp(ctx, tenant, d); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -136,6 +141,31 @@ func (at *session) findPurge(ctx context.Context, tenant string, d *diagnosis) {
 				tenant, last.Format(time.RFC3339))
 		}
 	}
+}
+
+// findGivenUp looks for firings of the tenant that were given up and that no person has settled.
+func (at *session) findGivenUp(ctx context.Context, tenant string, d *diagnosis) error {
+	engine, err := at.commitments()
+	if err != nil {
+		return err
+	}
+	found, first := 0, ""
+	for c, err := range engine.Commitments(ctx, tenant) {
+		switch {
+		case err != nil && c.ID == "":
+			d.wrong("the commitments of tenant %q cannot be listed (%v): restore a backup", tenant, err)
+			return ctx.Err()
+		case err == nil && c.GivenUp.Tries > 0:
+			if found++; found == 1 {
+				first = c.ID
+			}
+		}
+	}
+	if d.GivenUp += found; found > 0 {
+		d.wrong("%s given up, of tenant %q and first of commitment %q, since the host's queue refused every try: once it works, have the host call Engine.Retry or Engine.Cancel of package commitment",
+			count(found, "firing was", "firings were"), tenant, first)
+	}
+	return nil
 }
 
 // findEvents looks for events that no sink takes.
@@ -208,7 +238,7 @@ func (p *program) diagnosed(d *diagnosis) error {
 				never++
 			}
 		}
-		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\n", never, d.Overdue)
+		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\nfirings that were given up: %d\n", never, d.Overdue, d.GivenUp)
 		for _, w := range d.Wrong {
 			fmt.Fprintln(p.out, "wrong:", w)
 		}

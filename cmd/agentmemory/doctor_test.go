@@ -43,9 +43,10 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			return driver.DocumentSwap{Document: driver.Document{Scope: driver.Scope{Tenant: "acme"}, Kind: kind, Key: key, Due: due, Value: value}}
 		}
 		_, err = host.Apply(t.Context(), "acme", driver.Mutation{
-			At:        host.bank.Now(),
-			Documents: []driver.DocumentSwap{machinery("commitment", "c1", long, []byte(`{"format":1}`)), machinery("memory/purge", "marks", time.Time{}, marks)},
-			Events:    []events.Record{{ID: "e1", Tenant: "acme", RunID: "r1", Time: long, Payload: events.MemoryWritten{MemoryRef: "notes", MemoryID: "m1"}}},
+			At: host.bank.Now(),
+			Documents: []driver.DocumentSwap{machinery("commitment", "c1", long, []byte(`{"format":1}`)),
+				machinery("commitment", "c2", time.Time{}, []byte(`{"format":1,"state":"given-up","givenUp":{"tries":33}}`)), machinery("memory/purge", "marks", time.Time{}, marks)},
+			Events: []events.Record{{ID: "e1", Tenant: "acme", RunID: "r1", Time: long, Payload: events.MemoryWritten{MemoryRef: "notes", MemoryID: "m1"}}},
 		})
 		require.NoError(t, err)
 		require.NoError(t, host.close())
@@ -53,11 +54,11 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 		assert.Equal(t, 1, status)
 		assert.False(t, d.OK)
 		all := strings.Join(d.Wrong, "\n")
-		for _, word := range []string{"1 commitment is due", "1 event waits", "was last purged at"} {
+		for _, word := range []string{"1 commitment is due", "1 event waits", "was last purged at", `1 firing was given up`} {
 			assert.Contains(t, all, word)
 		}
-		assert.Len(t, d.Wrong, 3)
-		assert.Equal(t, []int{1, 1}, []int{d.Waiting, d.Overdue})
+		assert.Len(t, d.Wrong, 4)
+		assert.Equal(t, []int{1, 1, 1}, []int{d.Waiting, d.Overdue, d.GivenUp})
 		assert.True(t, long.Equal(d.Since) && long.Equal(d.Oldest) && long.Equal(d.Purges["acme"]))
 		d, status = diagnose(t, with(at, "-tenant", "other"))
 		assert.Zero(t, status, "nothing is wrong with another tenant")

@@ -28,6 +28,7 @@ type promise struct {
 	ArmedAt  time.Time `json:"armedAt"`
 	Due      time.Time `json:"due,omitzero"`
 	Fired    int       `json:"fired"`
+	GivenUp  bool      `json:"givenUp,omitempty"` // a firing of it was given up, and no later one has succeeded
 }
 
 func (p *program) subject(ctx context.Context, at *session, args []string) error {
@@ -69,11 +70,16 @@ func (p *program) subject(ctx context.Context, at *session, args []string) error
 	return nil
 }
 
-// promises are the commitments of a tenant that rest on those entries.
-func (at *session) promises(ctx context.Context, tenant string, on func(located) bool, working *progress) ([]promise, error) {
-	engine, err := commitment.New(at.bank, commitment.Config{
+// commitments is an engine over the store, which only reads.
+func (at *session) commitments() (*commitment.Engine, error) {
+	return commitment.New(at.bank, commitment.Config{
 		Redactor: func(context.Context, string) (memory.Redactor, error) { return redact.New(redact.Config{}), nil },
 	})
+}
+
+// promises are the commitments of a tenant that rest on those entries.
+func (at *session) promises(ctx context.Context, tenant string, on func(located) bool, working *progress) ([]promise, error) {
+	engine, err := at.commitments()
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +89,7 @@ func (at *session) promises(ctx context.Context, tenant string, on func(located)
 			return nil, err
 		}
 		if on(located{c.Ref, c.MemoryID}) {
-			all = append(all, promise{c.ID, c.Ref, c.MemoryID, string(c.State), c.ArmedAt, c.Due, c.Fired})
+			all = append(all, promise{c.ID, c.Ref, c.MemoryID, string(c.State), c.ArmedAt, c.Due, c.Fired, c.GivenUp.Tries > 0})
 		}
 		working.step()
 	}
@@ -91,5 +97,9 @@ func (at *session) promises(ctx context.Context, tenant string, on func(located)
 }
 
 func (c promise) text(w io.Writer) {
-	fmt.Fprintf(w, "commitment %q on %q in %q: %s, fired %s\n", c.ID, c.MemoryID, c.Ref, c.State, count(c.Fired, "time", "times"))
+	given := ""
+	if c.GivenUp {
+		given = "; a firing was given up"
+	}
+	fmt.Fprintf(w, "commitment %q on %q in %q: %s, fired %s%s\n", c.ID, c.MemoryID, c.Ref, c.State, count(c.Fired, "time", "times"), given)
 }

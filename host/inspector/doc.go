@@ -16,7 +16,7 @@
 //	inspector/runs         the newest runs
 //	inspector/view         ?ref=&run=       what a run saw (or &token=), beside live memory
 //	inspector/events       ?run=            the events of a run; server-sent ones for a client that takes them
-//	inspector/commitments  what is armed, was fired and has lapsed
+//	inspector/commitments  what is armed, was fired, given up and has lapsed
 //	inspector/usage        entries, bytes and backlog, now and lately, and the entries of each ref
 //
 // Lists take limit, and after with the "next" of the page before. A host that mounts the handler

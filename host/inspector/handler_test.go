@@ -536,8 +536,9 @@ func TestI3_CommitmentsAreListedInEachStateOfTheirs(t *testing.T) {
 			_ = yield(commitment.Commitment{ID: "newer"}, commitment.ErrNewerFormat) &&
 				yield(commitment.Commitment{ID: "fact", Arm: commitment.Arm{Predicate: "ticket.closed"}}, nil) &&
 				yield(commitment.Commitment{ID: "daily", Arm: commitment.Arm{Every: 24 * time.Hour}, Due: at, Mark: at, Fired: 3}, nil) &&
-				yield(commitment.Commitment{ID: "cron", Arm: commitment.Arm{Spec: "0 9 * * 1"}, EndedAt: at}, nil)
-			for i := 4; i <= 1000 && yield(commitment.Commitment{ID: fmt.Sprint(i)}, nil); i++ {
+				yield(commitment.Commitment{ID: "cron", Arm: commitment.Arm{Spec: "0 9 * * 1"}, EndedAt: at}, nil) &&
+				yield(commitment.Commitment{ID: "lost", State: commitment.GivenUp, GivenUp: commitment.Claim{Instant: at, Tries: 33}}, nil)
+			for i := 5; i <= 1000 && yield(commitment.Commitment{ID: fmt.Sprint(i)}, nil); i++ {
 			}
 		}
 	}
@@ -547,6 +548,7 @@ func TestI3_CommitmentsAreListedInEachStateOfTheirs(t *testing.T) {
 	assert.Equal(t, []any{"when ticket.closed", "predicate"}, []any{shown(1, "arm"), shown(1, "condition")})
 	assert.Equal(t, []any{"every 24h0m0s", 3.0, 1.7e12, 1.7e12}, []any{shown(2, "arm"), shown(2, "fired"), shown(2, "due"), shown(2, "firedUpTo")})
 	assert.Equal(t, []any{"0 9 * * 1", 1.7e12}, []any{shown(3, "arm"), shown(3, "endedAt")})
+	assert.Equal(t, []any{"given-up", true, 33.0, 1.7e12}, []any{shown(4, "state"), shown(4, "final"), shown(4, "givenUp"), shown(4, "givenUpFor")})
 	assert.Len(t, list["commitments"], 1000)
 	assert.Equal(t, true, list["more"])
 	x.Handler.Commitments = func(context.Context, string) iter.Seq2[commitment.Commitment, error] {

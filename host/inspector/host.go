@@ -69,6 +69,9 @@ type commitmentDoc struct {
 	EndedAt    int64  `json:"endedAt,omitempty"`
 	Fired      int    `json:"fired"`
 	RunID      string `json:"runId,omitempty"`
+	// GivenUp is how often the firing that was given up last was tried, and GivenUpFor its instant.
+	GivenUp    int   `json:"givenUp,omitempty"`
+	GivenUpFor int64 `json:"givenUpFor,omitempty"`
 }
 
 // mostCommitments bounds what one answer shows.
@@ -111,12 +114,16 @@ func listed(all iter.Seq2[commitment.Commitment, error]) (docs []commitmentDoc, 
 		d := commitmentDoc{
 			ID: c.ID, Ref: c.Ref, MemoryID: c.MemoryID, Condition: string(c.Arm.Condition()), Arm: waitsFor(c.Arm),
 			State: string(c.State), Final: c.State.Final(), Reason: string(c.Reason), ArmedAt: c.ArmedAt.UnixMilli(), Fired: c.Fired, RunID: c.RunID,
+			GivenUp: c.GivenUp.Tries,
 		}
 		if !c.Due.IsZero() {
 			d.Due = c.Due.UnixMilli()
 		}
 		if c.Fired > 0 && !c.Mark.IsZero() {
 			d.FiredUpTo = c.Mark.UnixMilli()
+		}
+		if !c.GivenUp.Instant.IsZero() {
+			d.GivenUpFor = c.GivenUp.Instant.UnixMilli()
 		}
 		if !c.EndedAt.IsZero() {
 			d.EndedAt = c.EndedAt.UnixMilli()
