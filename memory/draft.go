@@ -38,7 +38,8 @@ type Draft struct {
 	Content string
 	// Tags have at most 256 characters each, redacted. Empty ones are dropped. Tags that
 	// begin with "compacted-from:" or "archive:" are the bank's own (RFC 0012 §C) and
-	// are refused.
+	// are refused. In a [Run.Replace] nil names the tags of the entry that is replaced,
+	// and an empty list for none.
 	//
 	// Tags and Subjects together are at most 256 in number and 16 KiB long.
 	Tags []string

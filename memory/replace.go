@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
@@ -14,9 +15,11 @@ import (
 // the new entry only, and so does this run. The old entry stays in the history, and does not
 // return if the new one is forgotten.
 //
-// The new entry has the subjects of the old one unless the draft names some, and its expiry
-// unless the draft names one, which must not be earlier: an entry that never expires is
-// replaced by one that never does. Under a Draft.Key a second try returns the entry that is
+// The new entry has the tags of the old one unless the draft names its own, also none by an
+// empty list that is not nil; tags that only the bank writes stay behind. It has the subjects
+// of the old one unless the draft names some: a replacement cannot have none, or forgetting would
+// not reach it. It has the expiry of the old one unless the draft names one, which must not be
+// earlier: an entry that never expires is replaced by one that never does. Under a Draft.Key a second try returns the entry that is
 // there. In a replay nothing is written: the recorded id and instant come back.
 //
 // Errors: [ErrNotFound] if the run does not see the entry; [ErrConflict] if another caller has
@@ -62,7 +65,7 @@ func (r *Run) supersede(ctx context.Context, s Scope, id string, d Draft) (Entry
 		if err != nil {
 			return Entry{}, err
 		}
-		e, err := r.successor(ctx, d, &old)
+		e, err := r.successor(ctx, d, &old, r.bank.Now())
 		if err != nil {
 			return Entry{}, err
 		}
@@ -85,17 +88,17 @@ func (r *Run) supersede(ctx context.Context, s Scope, id string, d Draft) (Entry
 	}
 }
 
-// successor is the entry of a draft that takes the place of old.
-func (w writer) successor(ctx context.Context, d Draft, old *Entry) (Entry, error) {
-	e, err := w.entry(ctx, d, false, w.bank.Now())
+// successor is the entry of a draft that takes the place of old, as of the instant now.
+func (w writer) successor(ctx context.Context, d Draft, old *Entry, now time.Time) (Entry, error) {
+	e, err := w.entry(ctx, d, false, now)
 	if err != nil {
 		return Entry{}, err
 	}
-	return e, succeed(&e, &d, old)
-}
-
-// succeed gives e what it takes over from the entry that it replaces.
-func succeed(e *Entry, d *Draft, old *Entry) error {
+	if d.Tags == nil { // they are redacted by what is a secret now
+		if e.Tags, err = w.tags(ctx, slices.DeleteFunc(slices.Clone(old.Tags), isProvenance), false); err != nil {
+			return Entry{}, err
+		}
+	}
 	if len(d.Subjects) == 0 {
 		e.Subjects = slices.Clone(old.Subjects)
 	}
@@ -103,9 +106,9 @@ func succeed(e *Entry, d *Draft, old *Entry) error {
 		e.ExpiresAt = old.ExpiresAt
 	}
 	if !e.ExpiresAt.IsZero() && (old.ExpiresAt.IsZero() || e.ExpiresAt.Before(old.ExpiresAt)) {
-		return fail(ErrValidation, "Draft.ExpiresAt, or the end of Draft.TTL, is earlier than that of the entry that it replaces")
+		return Entry{}, fail(ErrValidation, "Draft.ExpiresAt, or the end of Draft.TTL, is earlier than that of the entry that it replaces")
 	}
-	return nil
+	return e, nil
 }
 
 // supersededBefore answers a second try under a key.
@@ -122,7 +125,7 @@ func (r *Run) supersededBefore(ctx context.Context, s Scope, id string, d Draft)
 	}
 	e, err := r.entry(ctx, d, false, r.bank.Now())
 	if err == nil {
-		e, err = answerRepeatedReplace(rec, &e)
+		e, err = answerRepeatedReplace(rec, &e, &d)
 	}
 	return e, true, err
 }
@@ -139,10 +142,13 @@ func (b *Bank) replacedBy(ctx context.Context, s Scope, id, by string) error {
 	return nil
 }
 
-// answerRepeatedReplace is answerRepeatedPut for an entry that has the subjects of the one that it
-// replaced unless its draft named some.
-func answerRepeatedReplace(rec Record, e *Entry) (Entry, error) {
-	if len(e.Subjects) == 0 {
+// answerRepeatedReplace is answerRepeatedPut for an entry that has the tags and subjects of the one
+// that it replaced unless its draft named some.
+func answerRepeatedReplace(rec Record, e *Entry, d *Draft) (Entry, error) {
+	if d.Tags == nil {
+		e.Tags = rec.Entry.Tags
+	}
+	if len(d.Subjects) == 0 {
 		e.Subjects = rec.Entry.Subjects
 	}
 	return answerRepeatedPut(rec, e)

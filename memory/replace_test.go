@@ -3,6 +3,7 @@ package memory_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,6 +46,56 @@ func TestM6_AReplacedEntryShowsAsTheNewOne(t *testing.T) {
 	log := h.log.Events("acme", "r")
 	require.Len(t, log, 1)
 	require.Equal(t, events.MemoryWritten{MemoryRef: "m", MemoryID: e.ID, NodeID: "n1"}, log[0].Payload)
+}
+
+// A replacement has the tags of what it replaces unless its draft names some, or none by an empty list.
+func TestM6_AReplacementKeepsTheTags(t *testing.T) {
+	h := newHost(t)
+	for name, c := range map[string]struct{ tags, want []string }{
+		"none named":    {nil, []string{"due:2026-06-30T09:00Z", "slot:plan"}},
+		"one named":     {[]string{"slot:plan"}, []string{"slot:plan"}},
+		"an empty one":  {[]string{""}, []string{}},
+		"an empty list": {[]string{}, []string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := h.run("r"+name, "acme")
+			old, err := run.Put(ctx, "m", memory.Draft{Content: "Call Lnea.", Tags: []string{"due:2026-06-30T09:00Z", "slot:plan"}})
+			require.NoError(t, err)
+			d := memory.Draft{Content: "Call Lena.", Tags: c.tags, Key: name}
+			e, err := run.Replace(ctx, "m", old.ID, d)
+			require.NoError(t, err)
+			require.Equal(t, c.want, e.Tags)
+			again, err := run.Replace(ctx, "m", old.ID, d)
+			require.NoError(t, err)
+			require.Equal(t, e, again, "under its key")
+			d.Tags = []string{"other"}
+			_, err = run.Replace(ctx, "m", old.ID, d)
+			require.ErrorIs(t, err, memory.ErrConflict)
+		})
+	}
+}
+
+// Tags that only the bank writes stay with the summary that has the archive, and inherited ones are
+// redacted by what is a secret today. There may be more of them than a draft can have.
+func TestM3_InheritedTagsAreRedactedAgain(t *testing.T) {
+	h := newHost(t)
+	many := make([]string, 215)
+	for i := range many {
+		many[i] = fmt.Sprint(i, strings.Repeat("x", 70))
+	}
+	source := put(t, h.job("acme"), "m", "source")
+	made, err := h.job("acme").Rewrite(ctx, "m", memory.Rewrite{Derive: []memory.Derived{{
+		Draft: memory.Draft{Content: "summary", Tags: append(many, "key hunter2-hunter2")}, Sources: []string{source.ID}, Compacted: true, Archive: "sha256:1",
+	}}})
+	require.NoError(t, err)
+	run, err := h.Start(ctx, memory.RunConfig{ID: "r", Tenant: "acme", Redactor: newVault("k", "hunter2-hunter2")})
+	require.NoError(t, err)
+	e, err := run.Replace(ctx, "m", made.Entries[0].ID, memory.Draft{Content: "by hand", Subjects: []string{strings.Repeat("s", 256), strings.Repeat("t", 256), strings.Repeat("u", 256), strings.Repeat("v", 256), strings.Repeat("w", 256), strings.Repeat("y", 256)}})
+	require.NoError(t, err)
+	require.Len(t, e.Tags, 216)
+	require.NotContains(t, strings.Join(e.Tags, " "), "hunter2")
+	require.NotContains(t, strings.Join(e.Tags, " "), memory.CompactedPrefix)
+	require.NotContains(t, strings.Join(e.Tags, " "), memory.ArchivePrefix)
 }
 
 func TestC8_AReplacementLivesAtLeastAsLong(t *testing.T) {

@@ -268,9 +268,12 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 	case p.past != nil:
 		at = p.past.snap.at
 	}
-	e, err := p.entry(ctx, d, false, at)
-	if err == nil && old != nil {
-		err = succeed(&e, &d, old)
+	var e Entry
+	var err error
+	if old == nil {
+		e, err = p.entry(ctx, d, false, at)
+	} else {
+		e, err = p.successor(ctx, d, old, at)
 	}
 	if err == nil && len(left) == 0 {
 		err = fail(ErrDiverged, "no such write was recorded")
@@ -299,7 +302,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 }
 
 // keyed answers a write under a key that the run found taken: its entry is of no recorded
-// write that is left. replaces says that it has the subjects of another entry unless it names some.
+// write that is left. replaces says that it has the tags and subjects of another entry unless it names some.
 func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (e Entry, found bool, err error) {
 	if d.Key == "" || p.past == nil {
 		return Entry{}, false, nil
@@ -313,12 +316,13 @@ func (p *replayer) keyed(ctx context.Context, s Scope, d Draft, replaces bool) (
 			return Entry{}, false, nil
 		}
 	}
-	answer := answerRepeatedPut
-	if replaces {
-		answer = answerRepeatedReplace
-	}
-	if e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt); err == nil {
-		e, err = answer(rec, &e)
+	e, err = p.entry(ctx, d, false, rec.Entry.CreatedAt)
+	switch {
+	case err != nil:
+	case replaces:
+		e, err = answerRepeatedReplace(rec, &e, &d)
+	default:
+		e, err = answerRepeatedPut(rec, &e)
 	}
 	if errors.Is(err, ErrDeleted) && p.found(s.Ref, e.ID) {
 		err = nil

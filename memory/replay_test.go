@@ -89,7 +89,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 		h := newHost(t)
 		job := h.job("acme")
 		draft := func(kind string) memory.Draft {
-			d := memory.Draft{Content: fmt.Sprint(kind, rng.IntN(1000)), Subjects: []string{fmt.Sprint("s", rng.IntN(12))}}
+			d := memory.Draft{Content: fmt.Sprint(kind, rng.IntN(1000)), Subjects: []string{fmt.Sprint("s", rng.IntN(12))}, Tags: []string{kind}}
 			if rng.IntN(6) == 0 {
 				d.ExpiresAt = h.Now().Add(time.Duration(1+rng.IntN(60)) * time.Second)
 			}
@@ -135,7 +135,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				if len(seen) == 0 {
 					continue
 				}
-				a.id, a.draft = seen[rng.IntN(len(seen))].ID, memory.Draft{Content: fmt.Sprint("new", rng.IntN(1000))}
+				a.id, a.draft = seen[rng.IntN(len(seen))].ID, memory.Draft{Content: fmt.Sprint("new", rng.IntN(1000)), Tags: [][]string{nil, {}, {"own"}}[len(acts)%3]}
 				e, err := run.Replace(ctx, a.ref, a.id, a.draft)
 				a.seen, a.err = []memory.Entry{e}, err
 			case 3:
