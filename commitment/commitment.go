@@ -38,7 +38,7 @@ const (
 	ReasonNone       Reason = ""
 	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
 	ReasonSuperseded Reason = "source-superseded" // its entry was superseded by a newer fact
-	ReasonMerged     Reason = "source-merged"     // MergedInto fires in its place
+	ReasonMerged     Reason = "source-merged"     // MovedTo fires in its place
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
 	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
@@ -62,8 +62,8 @@ type Commitment struct {
 
 	State  State  `json:"state,omitzero"`
 	Reason Reason `json:"reason,omitzero"`
-	// MergedInto is the id of the commitment that fires in place of one whose entry was merged.
-	MergedInto string `json:"mergedInto,omitzero"`
+	// MovedTo is the id of the commitment that fires in place of this one, whose entry was replaced.
+	MovedTo string `json:"movedTo,omitzero"`
 	// EndedAt is when it reached its final state. It is zero before that.
 	EndedAt time.Time `json:"endedAt,omitzero"`
 	// Canceled asks that it ends when the delivery under way is over, and that it does not come

@@ -20,7 +20,7 @@ func TestTheDocumentOfACommitment(t *testing.T) {
 	whole := commitment.Commitment{
 		Tenant: "acme", ID: "cmt_1", Ref: "ref", MemoryID: "mem_1",
 		Arm:     commitment.Arm{At: at(1), Every: time.Second, Spec: "s", Predicate: "p", Once: true},
-		ArmedAt: at(-2), State: commitment.Claimed, Reason: commitment.ReasonMissed, MergedInto: "cmt_2", EndedAt: at(3),
+		ArmedAt: at(-2), State: commitment.Claimed, Reason: commitment.ReasonMissed, MovedTo: "cmt_2", EndedAt: at(3),
 		Canceled: true, Due: at(4), Mark: at(5), Position: -6, Digest: "d",
 		Claim: commitment.Claim{Instant: at(0), Position: 7, Tries: 8}, GivenUp: commitment.Claim{Position: 6, Tries: 33}, Waiting: []int64{9, 10},
 		Fence: 11, Lease: at(12), Fired: 13, RunID: "run", Rev: 14,
@@ -28,7 +28,7 @@ func TestTheDocumentOfACommitment(t *testing.T) {
 	d := whole.Document()
 	require.Equal(t, `{"format":1,"ref":"ref","memoryId":"mem_1",`+
 		`"arm":{"at":"1970-01-01T00:00:00.001Z","every":1000000000,"spec":"s","predicate":"p","once":true},`+
-		`"armedAt":"1969-12-31T23:59:59.998Z","state":"claimed","reason":"missed","mergedInto":"cmt_2","endedAt":"1970-01-01T00:00:00.003Z","canceled":true,`+
+		`"armedAt":"1969-12-31T23:59:59.998Z","state":"claimed","reason":"missed","movedTo":"cmt_2","endedAt":"1970-01-01T00:00:00.003Z","canceled":true,`+
 		`"mark":"1970-01-01T00:00:00.005Z","position":-6,"digest":"d","claim":{"instant":"1970-01-01T00:00:00Z","position":7,"tries":8},"givenUp":{"position":6,"tries":33},"waiting":[9,10],`+
 		`"fence":11,"lease":"1970-01-01T00:00:00.012Z","fired":13,"runId":"run"}`, string(d.Value))
 	d.Value = nil
@@ -55,7 +55,7 @@ func TestADocumentIsReadAsItWasWritten(t *testing.T) {
 		c := commitment.Commitment{
 			Tenant: "acme", ID: "cmt_1", Ref: text(), MemoryID: text(),
 			Arm:     commitment.Arm{At: instant(), Every: time.Duration(r.IntN(3)) * time.Second, Spec: text(), Predicate: text(), Once: r.IntN(2) == 0},
-			ArmedAt: instant(), State: commitment.State(text()), Reason: commitment.Reason(text()), MergedInto: text(), EndedAt: instant(),
+			ArmedAt: instant(), State: commitment.State(text()), Reason: commitment.Reason(text()), MovedTo: text(), EndedAt: instant(),
 			Canceled: r.IntN(2) == 0, Due: instant(), Mark: instant(), Position: number(), Digest: text(),
 			Claim:   commitment.Claim{Instant: instant(), Position: number(), Tries: r.IntN(3)},
 			GivenUp: commitment.Claim{Instant: instant(), Position: number(), Tries: r.IntN(3)},

@@ -513,7 +513,7 @@ func TestK6_MergedFireOnce(t *testing.T) {
 					for _, c := range all {
 						if got := h.get(c); got.ID != heir {
 							require.Equal(t, commitment.ReasonMerged, got.Reason)
-							require.Equal(t, heir, got.MergedInto)
+							require.Equal(t, heir, got.MovedTo)
 						}
 					}
 					h.clock.Advance(day)

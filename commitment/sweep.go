@@ -59,7 +59,7 @@ func (e *Engine) sweepNext(ctx context.Context) error {
 //
 // An entry that was merged or superseded is not gone while it can be restored, also if the
 // entry that replaced it is gone. When it is live again, what recurs goes on: a commitment that
-// lapsed by the merge or the supersession is armed again for what comes next, unless MergedInto
+// lapsed by the merge or the supersession is armed again for what comes next, unless MovedTo
 // names one that has not ended and fires in its place.
 //
 // Commitments that cannot be read are left alone. Sweep returns the first such error at
@@ -145,8 +145,8 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 	if !c.isReplaced() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
 		return nil
 	}
-	if c.MergedInto != "" {
-		into, err := e.load(ctx, c.Tenant, c.MergedInto)
+	if c.MovedTo != "" {
+		into, err := e.load(ctx, c.Tenant, c.MovedTo)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
 		case errors.Is(err, ErrNewerFormat) || err == nil && (!into.State.Final() || into.Reason == ReasonMerged):
@@ -159,7 +159,7 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 			c.Position, c.Digest = into.Position, into.Digest
 		}
 	}
-	c.State, c.Reason, c.MergedInto, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
+	c.State, c.Reason, c.MovedTo, c.Claim, c.EndedAt = Armed, ReasonNone, "", Claim{}, time.Time{}
 	now := e.bank.Now()
 	due, reason, err := e.next(ctx, c.Arm, c.ArmedAt, slices.MaxFunc([]time.Time{c.Mark, now}, time.Time.Compare), now)
 	if c.Due = due; reason != ReasonNone || err != nil {
