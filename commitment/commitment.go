@@ -1,6 +1,7 @@
 package commitment
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -37,8 +38,8 @@ type Reason string
 const (
 	ReasonNone       Reason = ""
 	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
-	ReasonSuperseded Reason = "source-superseded" // its entry was superseded by a newer fact
-	ReasonMerged     Reason = "source-merged"     // MovedTo fires in its place
+	ReasonSuperseded Reason = "source-superseded" // its entry was superseded by a newer fact; MovedTo may fire in its place
+	ReasonMerged     Reason = "source-merged"     // its entry was merged, and MovedTo fires in its place
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]
 	ReasonSchedule   Reason = "schedule-ended"    // its schedule has no next instant, or none that can be used
@@ -116,18 +117,20 @@ type Claim struct {
 	Position int64     `json:"position,omitzero"`
 	// Tries counts the deliveries that were begun.
 	Tries int `json:"tries,omitzero"`
+	// By is the id of the commitment that has claimed it, if that was the one of an entry which
+	// was replaced since. Empty is this one.
+	By string `json:"by,omitzero"`
 }
 
 // Key names the firing under way. It is the id of the event and the idempotency key of the run, and an id
-// in both versions of the protocol (identity.md §5): the commitment's id, a dot, and the transition's
-// position or the instant in milliseconds. It begins with the commitment's id, so that no key of a caller's
-// own is taken for one.
+// in both versions of the protocol (identity.md §5): the id of the commitment that has claimed it, a dot,
+// and the transition's position or the instant in milliseconds. No key of a caller's own begins like that.
 func (c *Commitment) Key() string {
 	of := c.Claim.Position
 	if c.Arm.Predicate == "" {
 		of = c.Claim.Instant.UnixMilli()
 	}
-	return c.ID + "." + strconv.FormatInt(of, 10)
+	return cmp.Or(c.Claim.By, c.ID) + "." + strconv.FormatInt(of, 10)
 }
 
 // end makes a final state of it.

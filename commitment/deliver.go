@@ -32,8 +32,8 @@ func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 		case err != nil:
 			p.record(&p.problem, err)
 			return p.retry(ctx, c, false)
-		case why == ReasonMerged:
-			return p.transferClaim(ctx, c, head)
+		case why == ReasonMerged || why == ReasonSuperseded:
+			return p.transferClaim(ctx, c, &head, why)
 		case why != ReasonNone:
 			return p.lapse(ctx, c, why)
 		}
@@ -45,28 +45,28 @@ func (p *pass) deliver(ctx context.Context, c *Commitment) error {
 }
 
 // checkSource returns what became of the entry that a commitment comes from (K6): a reason
-// not to fire, and with ReasonMerged the entry that it was merged into.
-func (p *pass) checkSource(ctx context.Context, c *Commitment) (head string, why Reason, err error) {
+// not to fire, and the entry by which it was replaced.
+func (p *pass) checkSource(ctx context.Context, c *Commitment) (head memory.Entry, why Reason, err error) {
 	if c.MemoryID == "" {
 		if c.Ref != "" { // which must still be the tenant's
 			_, _, err = p.bank.Engines().View(ctx, c.Tenant, c.Ref)
 		}
 		if errors.Is(err, memory.ErrForbidden) || errors.Is(err, memory.ErrValidation) {
-			return "", ReasonGone, nil
+			return head, ReasonGone, nil
 		}
-		return "", ReasonNone, err
+		return head, ReasonNone, err
 	}
 	fates, err := p.bank.Fates(ctx, c.Tenant, c.Ref, c.MemoryID)
 	fate, found := fates[c.MemoryID]
 	switch {
 	case err != nil || found && fate.State == memory.Live:
-		return "", ReasonNone, err
+		return head, ReasonNone, err
 	case found && fate.State == memory.Merged:
-		return fate.Head.ID, ReasonMerged, nil
+		return fate.Head, ReasonMerged, nil
 	case found && fate.State == memory.Superseded:
-		return "", ReasonSuperseded, nil
+		return fate.Head, ReasonSuperseded, nil
 	}
-	return "", ReasonGone, nil
+	return head, ReasonGone, nil
 }
 
 // enqueue asks the host for the run of a claim.

@@ -28,7 +28,9 @@
 //   - K1 (CTI-1): a commitment is bound to a tenant, a ref and an entry of it. Its
 //     event and its run belong to that tenant. Its id derives from the entry and the
 //     arm, so that inferring twice arms once, and with each entry it is remembered which
-//     inferrer has read it, in the mutation that arms what was found. A ref of another tenant
+//     inferrer has read it, in the mutation that arms what was found. An entry that replaced
+//     another goes on where that one's commitment with the same arm is: what was fired or
+//     canceled is not armed again. A ref of another tenant
 //     cannot be told from one that no tenant has.
 //   - K2: a firing is claimed, under a key made of the commitment and the instant or
 //     the transition. A high-water mark that only rises sees to it that no key is
@@ -47,9 +49,11 @@
 //   - K5: a predicate fires on an edge: its state has changed, and it holds. Stale
 //     and repeated observations change nothing.
 //   - K6: before every delivery the entry is read once more. If it was deleted, has
-//     expired, was forgotten or superseded, the commitment lapses; if it was merged,
-//     the head of its lineage fires once for all that were. When that is undone, what
-//     recurs goes on with the next [Engine.Sweep].
+//     expired or was forgotten, the commitment lapses; if it was merged, the head of its
+//     lineage fires once for all that were, and so does the head of one that was superseded
+//     if it has the same arm: by its tags, or because [Engine.Infer] has found it, before the
+//     instant or after it. Otherwise what was superseded lapses. A firing under way moves with its
+//     key. When that is undone, what recurs goes on with the next [Engine.Sweep].
 //   - K7: nothing here takes part in a replay. The events are re-emitted from the
 //     record, as all are.
 //   - K8: documents and events hold identifiers, arms and states, never what an entry says,

@@ -27,7 +27,8 @@ func (e *Engine) Retry(ctx context.Context, tenant, id string) (Commitment, erro
 			return false, errNotGivenUp
 		}
 		c.State, c.Reason, c.EndedAt = Claimed, ReasonNone, time.Time{}
-		c.Claim, c.GivenUp = Claim{Instant: c.GivenUp.Instant, Position: c.GivenUp.Position}, Claim{}
+		c.Claim, c.GivenUp = c.GivenUp, Claim{}
+		c.Claim.Tries = 0
 		c.Fence++ // what is left of the last delivery changes nothing
 		c.Due = e.bank.Now()
 		return true, nil

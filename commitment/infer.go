@@ -130,6 +130,10 @@ func readMarkOf(d *driver.Document) readMark {
 // is [Engine.Retry]. A ref that is not the tenant's is
 // an empty one.
 //
+// For an entry that was merged from others, or has superseded one, Infer first looks for a commitment of
+// theirs with the same arm, and lets the new one go on from there: with its marks, intervals and a
+// firing under way or given up. One that has ended is Known, and nothing is armed.
+//
 // An arm that is refused is reported in Unread. Any other error ends the call, and
 // leaves armed what it had armed.
 func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inferred, err error) {
@@ -241,6 +245,7 @@ func (in *inferring) unread(ctx context.Context, entries []memory.Entry) (left [
 // It reports false if another process was faster, or an entry has ended.
 func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arms map[string][]Arm) (bool, error) {
 	var done Inferred
+	var made, moved []Commitment
 	var swaps []driver.DocumentSwap
 	var ids []string
 	for _, entry := range entries {
@@ -261,15 +266,18 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 			if !errors.Is(err, memory.ErrNotFound) {
 				return false, err
 			}
-			why, err := in.whyNotArmed(ctx, &c)
+			old, why, err := in.whyNotArmed(ctx, &c)
 			switch {
+			case errors.Is(err, ErrNewerFormat): // the processes of that version take care of it
+				done.Known++
+				m.Version = ""
 			case err != nil:
 				return false, err
 			case why == "" && m.Arms >= MaxArms:
 				full = true
 			case why == "":
 				m.Arms++
-				done.Armed = append(done.Armed, c)
+				made, moved = append(made, c), append(moved, old...)
 			default:
 				done.Unread = append(done.Unread, Unread{entry.ID, why})
 				if why == WhyHorizon || why == WhyPredicate {
@@ -283,10 +291,10 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 		ids = append(ids, entry.ID)
 		swaps = append(swaps, driver.DocumentSwap{Document: m.document(memory.Scope{Tenant: in.job.Tenant(), Ref: in.ref}, entry.ID)})
 	}
-	for i := range done.Armed {
-		swaps = append(swaps, driver.DocumentSwap{Document: done.Armed[i].document()})
+	for _, c := range slices.Concat(made, moved) {
+		swaps = append(swaps, driver.DocumentSwap{Document: c.document()})
 	}
-	made, err := in.job.Rewrite(ctx, in.ref, memory.Rewrite{
+	stored, err := in.job.Rewrite(ctx, in.ref, memory.Rewrite{
 		Expect: ids, Documents: func([]memory.Entry) []driver.DocumentSwap { return swaps },
 	})
 	if errors.Is(err, memory.ErrConflict) {
@@ -295,31 +303,39 @@ func (in *inferring) armEntries(ctx context.Context, entries []memory.Entry, arm
 	if err != nil {
 		return false, err
 	}
-	for i := range done.Armed {
-		done.Armed[i].Rev = made.Revs[len(entries)+i]
+	for i, c := range made {
+		c.Rev = stored.Revs[len(entries)+i]
+		if c.State.Final() { // what it goes on for has ended
+			in.done.Known++
+		} else {
+			in.done.Armed = append(in.done.Armed, c)
+		}
 	}
-	in.done.Armed = append(in.done.Armed, done.Armed...)
 	in.done.Known += done.Known
 	in.done.Unread = append(in.done.Unread, done.Unread...)
 	return true, nil
 }
 
-// whyNotArmed returns why a commitment cannot be armed now, or sets when it is due.
-func (in *inferring) whyNotArmed(ctx context.Context, c *Commitment) (Why, error) {
-	err := in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
+// whyNotArmed returns why a commitment cannot be armed now. Otherwise it sets when it is due, or lets it go
+// on for one of an entry that was replaced, which it returns as it is then.
+func (in *inferring) whyNotArmed(ctx context.Context, c *Commitment) (replaced []Commitment, why Why, err error) {
+	err = in.admit(ctx, in.job, Source{c.Ref, c.MemoryID}, c.Arm)
 	if err == nil {
+		replaced, err = in.takeOver(ctx, c)
+	}
+	if err == nil && replaced == nil {
 		c.Due, err = in.nextOf(ctx, c.Arm, c.ArmedAt, c.ArmedAt, c.ArmedAt)
 	}
 	horizon := (*HorizonError)(nil)
 	switch {
 	case errors.As(err, &horizon):
-		return WhyHorizon, nil
+		return nil, WhyHorizon, nil
 	case errors.Is(err, errPast):
-		return WhyPast, nil
+		return nil, WhyPast, nil
 	case errors.Is(err, errPredicate):
-		return WhyPredicate, nil
+		return nil, WhyPredicate, nil
 	case errors.Is(err, memory.ErrValidation), errors.Is(err, memory.ErrSecretLeakage):
-		return WhyRefused, nil
+		return nil, WhyRefused, nil
 	}
-	return "", err
+	return replaced, "", err
 }

@@ -149,7 +149,7 @@ func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate
 		into, err := e.load(ctx, c.Tenant, c.MovedTo)
 		switch {
 		case errors.Is(err, memory.ErrNotFound):
-		case errors.Is(err, ErrNewerFormat) || err == nil && (!into.State.Final() || into.Reason == ReasonMerged):
+		case errors.Is(err, ErrNewerFormat) || err == nil && (!into.State.Final() || into.MovedTo != ""):
 			return nil
 		case err != nil:
 			return err

@@ -52,6 +52,13 @@ func (e Engines) Scopes(ctx context.Context, after Scope) iter.Seq2[Scope, error
 	return e.bank.scopes(ctx, after)
 }
 
+// Replaced returns the entries of a ref that were merged into one of the given ones or superseded by
+// it, in one step of their lineage. Those that were forgotten are left out, and a ref that is not the
+// tenant's has none. The store must be a Transactor.
+func (e Engines) Replaced(ctx context.Context, tenant, ref string, by ...string) ([]Record, error) {
+	return e.bank.replaced(ctx, tenant, ref, by)
+}
+
 // View returns a view of the tenant's live memory in a ref, for the passes of a ranker, and
 // the name of its state, as [View.Newest] has it; the name is empty if the store cannot tell
 // what changes. It fails with [ErrForbidden] for a ref that is not the tenant's.

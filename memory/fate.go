@@ -49,6 +49,23 @@ func (b *Bank) Fates(ctx context.Context, tenant, ref string, ids ...string) (ma
 	}
 }
 
+// replaced finds the records whose lineage leads to others by one step.
+func (b *Bank) replaced(ctx context.Context, tenant, ref string, by []string) (found []Record, err error) {
+	s, ok, err := b.visible(ctx, tenant, ref)
+	if !ok || err != nil || len(by) == 0 {
+		return nil, err
+	}
+	for rec, err := range b.tx.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref, For: by}) {
+		if err != nil {
+			return nil, shape(err)
+		}
+		if isReplaced(&rec) && !rec.Erased {
+			found = append(found, rec)
+		}
+	}
+	return found, nil
+}
+
 // lineage is a set of records with their successors. It has each of them once, however many
 // lead to it.
 type lineage struct {
