@@ -58,11 +58,15 @@ type runs struct {
 	mu         sync.Mutex
 	byKey      map[string]string
 	deliveries int
+	down       bool // it refuses everything
 }
 
 func (r *runs) Enqueue(_ context.Context, f commitment.Firing) (string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.down {
+		return "", errInjected
+	}
 	r.deliveries++
 	if r.byKey[f.Key] == "" {
 		r.byKey[f.Key] = fmt.Sprint("run-", len(r.byKey)+1)
@@ -77,7 +81,9 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 
 // engine is one that a new process has over the host's bank.
 func (h *host) engine() *commitment.Engine {
-	e, err := commitment.New(h.bank, commitment.Config{Redactor: noSecrets, Enqueuer: h.queue, Predicate: func(string, string) bool { return true }})
+	e, err := commitment.New(h.bank, commitment.Config{
+		Redactor: noSecrets, Enqueuer: h.queue, Predicate: func(string, string) bool { return true }, GiveUpAfter: time.Second, // two tries
+	})
 	h.w.must(err)
 	return e
 }

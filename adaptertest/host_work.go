@@ -397,8 +397,8 @@ func (h *worker) records(say func(format string, args ...any)) {
 		}
 		for c, err := range h.engine().Commitments(h.w.ctx, tenant) {
 			h.w.must(err)
-			if c.State == commitment.Claimed || c.State == commitment.Delivered || c.State == commitment.GivenUp {
-				say("a commitment of %s is %s", tenant, c.State)
+			if c.State == commitment.Claimed || c.State == commitment.Delivered || c.GivenUp.Tries > 0 {
+				say("a commitment of %s is %s, given up: %t", tenant, c.State, c.GivenUp.Tries > 0)
 			}
 		}
 	}
@@ -445,6 +445,54 @@ var (
 			h.w.now = h.w.now.Add(30 * time.Second)
 		}
 		return nil
+	}}
+)
+
+// What befalls what is armed.
+var (
+	outageWork = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
+		h.w.did("tick while the queue of runs is down, until what is due is given up")
+		h.queue.down = true
+		defer func() { h.queue.down = false }()
+		engine := h.engine()
+		for range 5 {
+			if _, err := engine.Tick(h.w.ctx); err != nil {
+				return err
+			}
+			h.w.now = h.w.now.Add(30 * time.Second)
+		}
+		return nil
+	}}
+	retryWork = work{[]Offer{Transactor, Scheduler}, true, func(h *worker, s driver.Scope, x int) error {
+		h.w.did("retry what was given up for %s", short(s.Tenant))
+		for c, err := range h.engine().Commitments(h.w.ctx, s.Tenant) {
+			if err == nil && c.GivenUp.Tries > 0 {
+				_, err = h.engine().Retry(h.w.ctx, s.Tenant, c.ID)
+			}
+			if err != nil && !errors.Is(err, driver.ErrConflict) { // a later firing is under way
+				return err
+			}
+		}
+		return nil
+	}}
+	editWork = work{[]Offer{Transactor, Scheduler}, false, func(h *worker, s driver.Scope, x int) error {
+		return h.ofOne(s, x, "supersede by one with the same tags, and read them,", func(e driver.Entry) error {
+			job := h.job("pass", s.Tenant)
+			tags := e.Tags
+			if x%2 == 0 {
+				tags = []string{"every:1h"}
+			}
+			newer, err := job.Put(h.w.ctx, s.Ref, memory.Draft{Content: e.Content + " (mended)", Tags: tags, Subjects: e.Subjects})
+			if err != nil {
+				return err
+			}
+			_, err = job.Rewrite(h.w.ctx, s.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: e.ID, State: memory.Superseded, For: newer.ID}}})
+			if err != nil {
+				return err
+			}
+			_, err = h.engine().Infer(h.w.ctx, job, s.Ref)
+			return err
+		})
 	}}
 )
 

@@ -124,7 +124,7 @@ func laws() []law {
 		}},
 		{"FIRE", "K1, K2, K6", "commitments on this store fire once, though others tick too, and what is settled does not", []testCase{
 			workCase("work", "what is armed fires once, though calls fail, and lapses or fires for the head with its entry", []Offer{Transactor, Scheduler},
-				armWork, observeWork, tickWork),
+				armWork, observeWork, tickWork, outageWork, retryWork, editWork),
 			{"at-once", "of engines that tick and observe at the same time one claims each firing", []Offer{Transactor, Scheduler}, enginesAtOnce},
 		}},
 		{"RECALL", "S1, S2, S3, S4", "what answers a question is found completely, in its scope, as the view at hand shows it, and no more once it is erased", []testCase{

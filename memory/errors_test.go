@@ -59,6 +59,7 @@ func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
 		},
 		"relay": func() error { _, err := h.Relay(ctx); return err },
 		"trace": func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
+		"back":  func() error { _, err := h.Engines().Replaced(ctx, "acme", "m", e.ID); return err },
 	}
 	for name, call := range calls {
 		err := call()
@@ -184,6 +185,7 @@ func TestCancelledContexts(t *testing.T) {
 		"scrub":    func() error { _, err := h.Scrub(done, "acme", newVault("k", "kept")); return err },
 		"purge":    func() error { _, err := h.Purge(done, "acme"); return err },
 		"fates":    func() error { _, err := h.Fates(done, "acme", "m", e.ID); return err },
+		"replaced": func() error { _, err := h.Engines().Replaced(done, "acme", "m", e.ID); return err },
 		"relay":    func() error { _, err := h.Relay(done); return err },
 	} {
 		err := call()

@@ -260,6 +260,13 @@ func (s *spy) Undelivered(ctx context.Context, tenant, runID string) iter.Seq2[e
 	return s.Versioned.Undelivered(ctx, tenant, runID)
 }
 
+func (s *spy) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[memory.Record, error] {
+	if err := s.called("History"); err != nil {
+		return func(yield func(memory.Record, error) bool) { yield(memory.Record{}, err) }
+	}
+	return s.Versioned.History(ctx, tenant, q)
+}
+
 func (s *spy) Delivered(ctx context.Context, recs []events.Record) error {
 	if err := s.called("Delivered"); err != nil {
 		return err

@@ -182,8 +182,13 @@ func (l *lineages) check() error {
 		if !slices.Equal(got, want) {
 			return fmt.Errorf("in %s %d entries are live, not %d", ref, len(got), len(want))
 		}
+		var ids, replaced []string
 		for rec, err := range l.job.History(ctx, ref) {
 			n := l.notes[rec.Entry.ID]
+			ids = append(ids, rec.Entry.ID)
+			if (rec.State == memory.Merged || rec.State == memory.Superseded) && !rec.Erased {
+				replaced = append(replaced, rec.Entry.ID+rec.For)
+			}
 			if err != nil {
 				return err
 			}
@@ -193,6 +198,20 @@ func (l *lineages) check() error {
 			if rec.Erased && (rec.Entry.Content != "" || len(rec.Entry.Tags)+len(rec.Entry.Subjects)+len(rec.Entry.Sources) > 0) {
 				return fmt.Errorf("a stub holds more than its id")
 			}
+		}
+		recs, err := l.h.Engines().Replaced(ctx, "acme", ref, ids...)
+		if err != nil {
+			return err
+		}
+		for _, rec := range recs {
+			i := slices.Index(replaced, rec.Entry.ID+rec.For)
+			if i < 0 {
+				return fmt.Errorf("%s was not replaced by %s", rec.Entry.ID, rec.For)
+			}
+			replaced = slices.Delete(replaced, i, i+1)
+		}
+		if recs, err = l.h.Engines().Replaced(ctx, "globex", ref, ids...); err != nil || len(recs) > 0 || len(replaced) > 0 {
+			return fmt.Errorf("%d of %d were replaced and are not found: %w", len(replaced), len(ids), err)
 		}
 	}
 	return nil
