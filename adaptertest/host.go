@@ -82,7 +82,8 @@ func noSecrets(context.Context, string) (memory.Redactor, error) {
 // engine is one that a new process has over the host's bank.
 func (h *host) engine() *commitment.Engine {
 	e, err := commitment.New(h.bank, commitment.Config{
-		Redactor: noSecrets, Enqueuer: h.queue, Predicate: func(string, string) bool { return true }, GiveUpAfter: time.Second, // two tries
+		Redactor: noSecrets, Enqueuer: h.queue, Predicate: func(string, string) bool { return true },
+		GiveUpAfter: time.Second, // two tries
 	})
 	h.w.must(err)
 	return e

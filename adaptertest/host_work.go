@@ -482,11 +482,14 @@ var (
 			if x%2 == 0 {
 				tags = []string{"every:1h"}
 			}
-			newer, err := job.Put(h.w.ctx, s.Ref, memory.Draft{Content: e.Content + " (mended)", Tags: tags, Subjects: e.Subjects})
+			d := memory.Draft{Content: e.Content + " (mended)", Tags: tags, Subjects: e.Subjects}
+			newer, err := job.Put(h.w.ctx, s.Ref, d)
 			if err != nil {
 				return err
 			}
-			_, err = job.Rewrite(h.w.ctx, s.Ref, memory.Rewrite{Retire: []memory.Retire{{ID: e.ID, State: memory.Superseded, For: newer.ID}}})
+			_, err = job.Rewrite(h.w.ctx, s.Ref, memory.Rewrite{
+				Retire: []memory.Retire{{ID: e.ID, State: memory.Superseded, For: newer.ID}},
+			})
 			if err != nil {
 				return err
 			}

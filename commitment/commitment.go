@@ -38,7 +38,7 @@ type Reason string
 const (
 	ReasonNone       Reason = ""
 	ReasonGone       Reason = "source-gone"       // its entry was deleted, has expired, or was forgotten
-	ReasonSuperseded Reason = "source-superseded" // its entry was superseded by a newer fact; MovedTo may fire in its place
+	ReasonSuperseded Reason = "source-superseded" // its entry was superseded; MovedTo, if set, fires in its place
 	ReasonMerged     Reason = "source-merged"     // its entry was merged, and MovedTo fires in its place
 	ReasonCanceled   Reason = "canceled"          // by [Engine.Cancel]
 	ReasonMissed     Reason = "missed"            // its only instant passed, and the policy is [Skip]

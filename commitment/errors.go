@@ -57,8 +57,10 @@ var errUnknown = memory.ErrNotFound.In(pkg, "the tenant has no such commitment",
 
 // Refusals of Retry.
 var (
-	errUnderWay   = memory.ErrConflict.In(pkg, "a firing of the commitment is under way: retry what was given up if this one fails too", nil)
-	errNotGivenUp = memory.ErrConflict.In(pkg, "no firing of the commitment is given up: none was, a later one succeeded, or it was taken up again", nil)
+	errUnderWay = memory.ErrConflict.In(pkg,
+		"a firing of the commitment is under way: retry what was given up if this one fails too", nil)
+	errNotGivenUp = memory.ErrConflict.In(pkg,
+		"no firing of the commitment is given up: none was, a later one succeeded, or it was taken up again", nil)
 )
 
 var errJob = invalid("the job is nil: open one by Bank.Background or Bank.Pass")

@@ -188,7 +188,8 @@ func (p *pass) change(ctx context.Context, c *Commitment, to func(*Commitment), 
 
 // lapse ends a commitment that does not fire any more.
 func (p *pass) lapse(ctx context.Context, c *Commitment, why Reason) error {
-	ok, err := p.change(ctx, c, func(c *Commitment) { c.end(Lapsed, why, p.bank.Now()) }, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
+	end := func(c *Commitment) { c.end(Lapsed, why, p.bank.Now()) }
+	ok, err := p.change(ctx, c, end, func(next *Commitment) (bool, error) { return p.store(ctx, next) })
 	if ok {
 		p.do(func() { p.done.Lapsed++ })
 	}

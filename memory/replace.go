@@ -15,12 +15,15 @@ import (
 // the new entry only, and so does this run. The old entry stays in the history, and does not
 // return if the new one is forgotten.
 //
-// The new entry has the tags of the old one unless the draft names its own, also none by an
-// empty list that is not nil; tags that only the bank writes stay behind. It has the subjects
-// of the old one unless the draft names some: a replacement cannot have none, or forgetting would
-// not reach it. It has the expiry of the old one unless the draft names one, which must not be
-// earlier: an entry that never expires is replaced by one that never does. Under a Draft.Key a second try returns the entry that is
-// there. In a replay nothing is written: the recorded id and instant come back.
+// What the draft does not name, the new entry has from the old one:
+//   - its tags, if Draft.Tags is nil; an empty list names none. Tags that only the bank writes are
+//     left out, and the others are redacted again.
+//   - its subjects, if the draft has none: forgetting one of them has to reach the new entry too.
+//   - its expiry. One that the draft names must not be earlier: an entry that never expires is
+//     replaced by one that never does.
+//
+// Under a Draft.Key a second try returns the entry that is there. In a replay nothing is written:
+// the recorded id and instant come back.
 //
 // Errors: [ErrNotFound] if the run does not see the entry; [ErrConflict] if another caller has
 // replaced, merged or deleted it since the run started, or it has expired; otherwise those of

@@ -162,7 +162,8 @@ func (at *session) findGivenUp(ctx context.Context, tenant string, d *diagnosis)
 		}
 	}
 	if d.GivenUp += found; found > 0 {
-		d.wrong("%s given up, of tenant %q and first of commitment %q, since the host's queue refused every try: once it works, have the host call Engine.Retry or Engine.Cancel of package commitment",
+		d.wrong("%s given up, of tenant %q and first of commitment %q, since the host's queue refused every try: "+
+			"once it works, have the host call Engine.Retry or Engine.Cancel of package commitment",
 			count(found, "firing was", "firings were"), tenant, first)
 	}
 	return nil
@@ -238,7 +239,8 @@ func (p *program) diagnosed(d *diagnosis) error {
 				never++
 			}
 		}
-		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\nfirings that were given up: %d\n", never, d.Overdue, d.GivenUp)
+		fmt.Fprintf(p.out, "\ntenants that were never purged: %d\ncommitments that no process fires: %d\nfirings that were given up: %d\n",
+			never, d.Overdue, d.GivenUp)
 		for _, w := range d.Wrong {
 			fmt.Fprintln(p.out, "wrong:", w)
 		}

@@ -101,5 +101,6 @@ func (c promise) text(w io.Writer) {
 	if c.GivenUp {
 		given = "; a firing was given up"
 	}
-	fmt.Fprintf(w, "commitment %q on %q in %q: %s, fired %s%s\n", c.ID, c.MemoryID, c.Ref, c.State, count(c.Fired, "time", "times"), given)
+	fmt.Fprintf(w, "commitment %q on %q in %q: %s, fired %s%s\n",
+		c.ID, c.MemoryID, c.Ref, c.State, count(c.Fired, "time", "times"), given)
 }

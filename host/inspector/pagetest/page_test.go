@@ -247,7 +247,7 @@ func TestPage_WhatAPersonSees(t *testing.T) {
 
 	p.open("commitments")
 	line := p.sees("main")
-	for _, want := range []string{"Waiting", "Over", "armed", "acknowledged", "lapsed", "every 24h0m0s", "when ticket.closed", "overdue", "source-gone", "fired 5 times"} {
+	for _, want := range []string{"Waiting", "Over", "armed", "acknowledged", "lapsed", "every 24h0m0s", "when ticket.closed", "overdue", "source-gone", "fired 5 times", "Given up", "given-up", "tried 33 times for"} {
 		assert.Contains(t, line, want)
 	}
 	p.picture("commitments-light")

@@ -2,6 +2,7 @@ package pagetest
 
 import (
 	"context"
+	"fmt"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"github.com/openwop/agentmemory/host/inspector"
 	"github.com/openwop/agentmemory/host/wire"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/redact"
@@ -150,6 +152,12 @@ func newSample(t *testing.T) *sample {
 	short := s.put("acme", home, "Ann likes her mails short.", "preference")
 	gone := s.put("acme", home, "The meeting room is booked until Tuesday.")
 	arm(gone, commitment.Arm{At: s.clock().Add(3 * 24 * time.Hour)})
+	lost := fmt.Sprintf(`{"format":1,"ref":%q,"memoryId":%q,"arm":{"at":%[3]q},"armedAt":%[3]q,"state":"given-up","endedAt":%[3]q,`+
+		`"givenUp":{"instant":%[3]q,"tries":33}}`, home, report.ID, s.clock().Format(time.RFC3339))
+	_, err = store.Apply(ctx, "acme", driver.Mutation{At: s.clock(), Documents: []driver.DocumentSwap{{Document: driver.Document{
+		Scope: driver.Scope{Tenant: "acme"}, Kind: "commitment", Key: "cmt_lost", Value: []byte(lost),
+	}}}})
+	require.NoError(t, err)
 	s.measure()
 	s.later(2 * time.Hour)
 	_, err = engine.Tick(ctx)
