@@ -241,6 +241,7 @@ func TestPlainAdapter(t *testing.T) {
 		"scrub":    func() error { _, err := h.Scrub(ctx, "acme", newVault()); return err },
 		"purge":    func() error { _, err := h.Purge(ctx, "acme"); return err },
 		"fates":    func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
+		"replaced": func() error { _, err := h.Engines().Replaced(ctx, "acme", "m", e.ID); return err },
 		"document": func() error { _, err := job.Document(ctx, "m", "k", "c"); return err },
 		"rewrite":  func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },
 		"history": func() error {

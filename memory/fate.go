@@ -51,6 +51,9 @@ func (b *Bank) Fates(ctx context.Context, tenant, ref string, ids ...string) (ma
 
 // replaced finds the records whose lineage leads to others by one step.
 func (b *Bank) replaced(ctx context.Context, tenant, ref string, by []string) (found []Record, err error) {
+	if b.tx == nil {
+		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
+	}
 	s, ok, err := b.visible(ctx, tenant, ref)
 	if !ok || err != nil || len(by) == 0 {
 		return nil, err
