@@ -100,6 +100,11 @@ func (e *Engine) admit(ctx context.Context, j *memory.Job, s Source, a Arm) erro
 			return errPredicate
 		}
 	}
+	return refuseSecrets(ctx, j, s, a)
+}
+
+// refuseSecrets refuses an arm or a source that holds a secret.
+func refuseSecrets(ctx context.Context, j *memory.Job, s Source, a Arm) error {
 	for name, text := range map[string]string{
 		"Source.Ref": s.Ref, "Source.MemoryID": s.MemoryID, "Arm.Spec": a.Spec, "Arm.Predicate": a.Predicate,
 	} {

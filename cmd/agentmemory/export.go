@@ -5,16 +5,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"time"
 
+	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
 )
 
 // line is one entry of an export: the protocol's MemoryEntry, and beside it where it belongs and
-// whom it is about.
+// whom it is about. Behind the entries come the commitments that rest on them.
 type line struct {
 	Ref      string   `json:"ref"`
 	Subjects []string `json:"subjects,omitempty"`
 	Entry    entry    `json:"entry"`
+
+	commitment *standing // the line is this, and no entry
+	last       *int      // the line ends an export, and says how many commitments it has
+}
+
+// standing is a commitment of an export, which holds nothing of what an entry says (K8). Its ids
+// are those of the store that it is from.
+type standing struct {
+	commitment.Commitment
+	ID  string    `json:"id"`
+	Due time.Time `json:"due,omitzero"`
 }
 
 // entry has a name of its own, as line embeds one.
@@ -29,8 +43,15 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 	}
 	out := bufio.NewWriter(p.out)
 	working := p.progress("exported", 0, "entry", "entries")
+	bearing, err := at.bearing(ctx, p.tenant)
+	if err != nil {
+		return err
+	}
 	write := func(ref string, e memory.Entry) error {
 		working.step()
+		if _, bears := bearing[located{ref, e.ID}]; bears {
+			bearing[located{ref, e.ID}] = true
+		}
 		return printJSON(out, line{Ref: ref, Subjects: e.Subjects, Entry: e})
 	}
 	switch {
@@ -49,11 +70,56 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 		}
 	}
 	working.end()
+	if err == nil {
+		err = at.exportCommitments(ctx, p.tenant, out, func(c commitment.Commitment) bool {
+			return bearing[located{c.Ref, c.MemoryID}] || c.MemoryID == "" && of.subject == "" && (of.ref == "" || of.ref == c.Ref)
+		})
+	}
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("the export is not complete: %w", err)
 	}
 	fmt.Fprintln(p.err, working)
 	return nil
+}
+
+// bearing has the entries on which commitments of a tenant rest.
+func (at *session) bearing(ctx context.Context, tenant string) (map[located]bool, error) {
+	engine, err := at.commitments()
+	if err != nil {
+		return nil, err
+	}
+	written := map[located]bool{}
+	for c, err := range engine.Commitments(ctx, tenant) {
+		if err != nil {
+			return nil, err
+		}
+		if c.MemoryID != "" {
+			written[located{c.Ref, c.MemoryID}] = false
+		}
+	}
+	return written, nil
+}
+
+// exportCommitments writes the commitments of a tenant that go with an export, and how many they are.
+func (at *session) exportCommitments(ctx context.Context, tenant string, out io.Writer, goes func(commitment.Commitment) bool) error {
+	engine, err := at.commitments()
+	if err != nil {
+		return err
+	}
+	n := 0
+	for c, err := range engine.Commitments(ctx, tenant) {
+		if err != nil {
+			return err
+		}
+		if !goes(c) {
+			continue
+		}
+		n++
+		if err := printJSON(out, map[string]standing{"commitment": {c, c.ID, c.Due}}); err != nil {
+			return err
+		}
+	}
+	return printJSON(out, map[string]int{"commitments": n})
 }
 
 func (at *session) exportRef(ctx context.Context, tenant, ref string, write func(string, memory.Entry) error) error {

@@ -33,7 +33,7 @@ type format struct {
 
 // formats are all forms, the default first.
 var formats = []format{
-	{"agentmemory", "what export writes: a line for each entry", false, eachOf("line", exportedLine), "line"},
+	{"agentmemory", "what export writes: a line for each entry, and for each commitment", false, eachOf("line", exportedLine), "line"},
 	{"mem0", "the JSON that Mem0's get_all returns", true, readMem0, "record"},
 	{"mcp-memory", "memory.jsonl of MCP's reference memory server: entities with observations, and relations", true, eachOf("line", graphLine), "line"},
 	{"letta", "an agent file (.af) of Letta, for its memory blocks, or a list of archival passages", true, readLetta, "record"},
@@ -113,12 +113,22 @@ func exportedLine(raw []byte) ([]line, error) {
 			entry
 			Content *string `json:"content"`
 		} `json:"entry"`
+		Commitment  *standing `json:"commitment"`
+		Commitments *int      `json:"commitments"`
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	err := d.Decode(&read)
 	if err == nil {
 		_, err = d.Token()
+	}
+	switch {
+	case !errors.Is(err, io.EOF):
+	case read.Commitment != nil && read.Entry == nil && read.Commitments == nil:
+		read.Commitment.Commitment.ID, read.Commitment.Commitment.Due = read.Commitment.ID, read.Commitment.Due
+		return []line{{commitment: read.Commitment}}, nil
+	case read.Commitments != nil && read.Entry == nil && read.Commitment == nil:
+		return []line{{last: read.Commitments}}, nil
 	}
 	if !errors.Is(err, io.EOF) || read.Ref == "" || read.Entry == nil || read.Entry.Content == nil {
 		return nil, errors.New(`is not {"ref": "…", "subjects": ["…"], "entry": {"content": "…", …}} as export writes it, and -from names no other format`)

@@ -65,6 +65,9 @@ func TestForeignFormats(t *testing.T) {
 			var got []fact
 			for text := range strings.Lines(succeed(t, at, "export")) {
 				l := parsed[line](t, text)
+				if l.Ref == "" {
+					continue // the last one, which tells of commitments
+				}
 				assert.Equal(t, "assistant", l.Ref)
 				f := fact{content: l.Entry.Content, subjects: l.Subjects, created: l.Entry.CreatedAt.Format(time.RFC3339Nano)}
 				if len(l.Entry.Tags) > 0 {
@@ -80,7 +83,7 @@ func TestForeignFormats(t *testing.T) {
 			}
 			assert.ElementsMatch(t, c.facts, got)
 			succeed(t, at, "import", "-from", c.from, "-ref", "elsewhere", path)
-			assert.Equal(t, len(c.facts), strings.Count(succeed(t, at, "export", "-ref", "elsewhere"), "\n"))
+			assert.Equal(t, len(c.facts), strings.Count(succeed(t, at, "export", "-ref", "elsewhere"), `"entry":`))
 		})
 	}
 }
@@ -104,7 +107,7 @@ func TestSR1_ForeignSecrets(t *testing.T) {
 	r := call(t, "", at, "import", "-from", "mem0", path)
 	assert.Equal(t, 1, r.status)
 	assert.Contains(t, r.out, "2 entries: 1 written, 0 there already, 0 deleted since, 0 expired, 1 refused\nrecord 2: ")
-	assert.Equal(t, "agentmemory: 1 entry was refused: mend the file and import it again\n", r.err)
+	assert.Equal(t, "agentmemory: 1 refused: mend the file and import it again\n", r.err)
 	exported := succeed(t, at, "export")
 	assert.Contains(t, exported, "The token is [REDACTED:token], and [REDACTED:shape.github] too")
 	assert.NotContains(t, exported+r.out+r.err, secret)
@@ -168,9 +171,9 @@ func TestForeignEntriesThatABankRefuses(t *testing.T) {
 	for _, text := range []string{"4 entries: 1 written", "3 refused", "record 1: ", "record 4: ", "record 5: "} {
 		assert.Contains(t, r.out, text)
 	}
-	assert.Contains(t, r.err, "3 entries were refused")
+	assert.Contains(t, r.err, "3 refused")
 	assert.NotContains(t, r.out+r.err, "private")
-	assert.Equal(t, 1, strings.Count(succeed(t, at, "export"), "\n"))
+	assert.Equal(t, 1, strings.Count(succeed(t, at, "export"), `"entry":`))
 }
 
 // A kill in the middle loses nothing that was told of, and the same command completes the import.
@@ -200,5 +203,5 @@ func TestM8_KilledForeignImportIsCompleted(t *testing.T) {
 	assert.GreaterOrEqual(t, done.Present, 1000)
 	assert.Less(t, done.Present, all, "the kill came in the middle")
 	assert.Equal(t, all, done.Present+done.Written)
-	assert.Equal(t, all, strings.Count(succeed(t, at, "export"), "\n"))
+	assert.Equal(t, all, strings.Count(succeed(t, at, "export"), `"entry":`))
 }
