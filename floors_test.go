@@ -63,6 +63,7 @@ var plan = []place{
 	{dir: "internal/testkit/pgcluster", floor: 0},
 	{dir: "internal/testkit/parted", floor: 0}, // its tests have hosts of all floors
 
+	{dir: "internal/facts", floor: 1, ours: []string{"internal/text"}},
 	{dir: "telemetry", floor: 1, ours: []string{"internal/hostcall"}},
 	{dir: "events/eventschema", floor: 1, ours: []string{"events", "internal/jsonguard", "internal/schema"}},
 	{dir: "memory/driver", floor: 1, ours: []string{"events", "internal/identifier"}},
@@ -76,8 +77,8 @@ var plan = []place{
 	{dir: "memory/mysql", floor: 3, ours: append([]string{"internal/groupcommit", "internal/sqlstore"}, driverAndEvents...)},
 	{dir: "memory/postgres", floor: 3, ours: append([]string{"internal/groupcommit", "internal/pages", "internal/sqlstore"}, driverAndEvents...)},
 
-	{dir: "consolidate", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
-	{dir: "distill", floor: 3, ours: append([]string{"internal/text"}, ofAnEngine...), others: libraries},
+	{dir: "consolidate", floor: 3, ours: append([]string{"internal/facts", "internal/text"}, ofAnEngine...), others: libraries},
+	{dir: "distill", floor: 3, ours: append([]string{"internal/facts", "internal/text"}, ofAnEngine...), others: libraries},
 	{dir: "recall", floor: 3, ours: []string{"memory", "memory/driver", "telemetry", "internal/text", "internal/hostcall"}},
 	{dir: "commitment", floor: 3, ours: ofAnEngine, others: libraries},
 	{dir: "capability", floor: 3, ours: []string{"memory", "events", "internal/jsonguard", "internal/schema", "internal/hostcall"}},

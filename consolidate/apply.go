@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -65,13 +66,13 @@ func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
 	stays := -1
 	for i, e := range group {
 		texts[i] = e.Content
-		if form(e.Content) == form(text) {
+		if facts.Form(e.Content) == facts.Form(text) {
 			stays = i
 		}
 	}
 	why := "the merged text is empty"
-	if form(text) != "" {
-		if why, err = changedFact(ctx, text, texts); err != nil {
+	if facts.Form(text) != "" {
+		if why, err = facts.Changed(ctx, text, texts); err != nil {
 			return nil, err
 		}
 	}

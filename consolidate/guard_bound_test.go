@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/openwop/agentmemory/internal/facts"
 )
 
 // hostile are texts of the largest size on which the guard has most to do.
@@ -66,9 +68,9 @@ func TestC10_WhatTheGuardComparesIsBounded(t *testing.T) {
 	for name, text := range hostile {
 		ended, cancel := context.WithCancel(ctx)
 		cancel()
-		_, err := changedFact(ended, text, slices.Repeat([]string{text}, maxTexts/len(text)))
+		_, err := facts.Changed(ended, text, slices.Repeat([]string{text}, maxTexts/len(text)))
 		require.ErrorIs(t, err, context.Canceled, name)
-		why, err := changedFact(ctx, text, []string{text})
+		why, err := facts.Changed(ctx, text, []string{text})
 		require.NoError(t, err)
 		require.Empty(t, why, name)
 	}
@@ -78,7 +80,7 @@ func BenchmarkGuard(b *testing.B) {
 	for name, text := range hostile {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {
-				_, err := changedFact(ctx, text, slices.Repeat([]string{text}, maxTexts/len(text)))
+				_, err := facts.Changed(ctx, text, slices.Repeat([]string{text}, maxTexts/len(text)))
 				require.NoError(b, err)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/events"
+	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
@@ -231,7 +232,7 @@ func (f *faulty) Changes(ctx context.Context, s memory.Scope, from, to driver.Ve
 }
 
 func whyRefused(merged string, sources []string) string {
-	why, err := changedFact(ctx, merged, sources)
+	why, err := facts.Changed(ctx, merged, sources)
 	if err != nil {
 		panic(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/memory"
 	"github.com/openwop/agentmemory/memory/driver"
 )
@@ -119,7 +120,7 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 	size := len(first.Content)
 	for i := range group[1:] {
 		e := &group[i+1]
-		equal := g.Keep != "" && form(e.Content) == form(first.Content)
+		equal := g.Keep != "" && facts.Form(e.Content) == facts.Form(first.Content)
 		if !equal {
 			others = append(others, e.Content)
 			size += len(e.Content)
@@ -137,7 +138,7 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 	if g.Keep == "" || len(others) == 0 {
 		return "", ctx.Err()
 	}
-	return changedFact(ctx, first.Content, others)
+	return facts.Changed(ctx, first.Content, others)
 }
 
 // whyNotSupersede names the rule that a supersession breaks, "" if none (C8).

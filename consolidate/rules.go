@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -49,7 +50,7 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
-		says := func(e *memory.Entry) group { return group{form: form(e.Content), labels: labelKey(e)} }
+		says := func(e *memory.Entry) group { return group{form: facts.Form(e.Content), labels: labelKey(e)} }
 		g := says(e)
 		if by, slotted := successors[e]; slotted {
 			switch {

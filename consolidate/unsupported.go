@@ -2,7 +2,8 @@ package consolidate
 
 import (
 	"context"
-	"strings"
+
+	"github.com/openwop/agentmemory/internal/facts"
 )
 
 // Unsupported compares a text with sources that say more, such as a fact with the messages it was taken from, and says
@@ -10,10 +11,5 @@ import (
 // not deny, or say without its negation, what a source says. It need not have every fact of the sources. It errs to
 // refusing, and fails with the context's error. The reason holds nothing of the texts.
 func Unsupported(ctx context.Context, text string, sources []string) (why string, err error) {
-	all := strings.Join(sources, "\n")
-	if why, err = changedFact(ctx, all+"\n"+text, []string{all}); why != "" || err != nil {
-		return why, err
-	}
-	why, err = changedFact(ctx, all, []string{text, all}) // what the sources lack of the text, it adds
-	return strings.Replace(why, " lacks ", " adds ", 1), err
+	return facts.Unsupported(ctx, text, sources)
 }

@@ -1,4 +1,4 @@
-package consolidate
+package facts
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package consolidate
+package facts
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// changedFact compares a merged text with the texts that it is to replace, and says what it lacks of
+// Changed compares a merged text with the texts that it is to replace, and says what it lacks of
 // a source, adds or changes; "" if nothing. Every fact of every source must be in it, and no other,
 // and no word that has a meaning and that no source has. It errs to refusing. Its cost is near-linear in the bytes
 // of the texts, and for each source in the words of the merged one. It fails with the context's
 // error.
-func changedFact(ctx context.Context, merged string, sources []string) (string, error) {
+func Changed(ctx context.Context, merged string, sources []string) (string, error) {
 	g := guard{merged: read(merged), all: &reading{at: map[string]span{}}, broken: kinds}
 	for _, s := range sources {
 		if ctx.Err() != nil {

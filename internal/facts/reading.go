@@ -1,4 +1,4 @@
-package consolidate
+package facts
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ var spelledOut = strings.NewReplacer("can't", "can not", "Can't", "Can not", "ca
 
 // read takes the facts of a text. Its cost is near-linear in the text.
 func read(content string) *reading {
-	r := &reading{form: spelledOut.Replace(form(content)), at: map[string]span{}}
+	r := &reading{form: spelledOut.Replace(Form(content)), at: map[string]span{}}
 	r.readTokens()
 	for i, t := range r.tokens {
 		switch {

@@ -1,4 +1,4 @@
-package consolidate
+package facts
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	tokens "github.com/openwop/agentmemory/internal/text"
 )
 
-// form is the canonical form of a text: two entries whose texts have the same form say
+// Form returns the canonical form of a text: two entries whose texts have the same form say
 // the same (C8). It changes four things and nothing else:
 //
 //   - A letter and the marks after it become the one character that Unicode composes
@@ -18,7 +18,7 @@ import (
 //   - Typographic quotation marks, apostrophes and spaces become those of ASCII.
 //   - One full stop at the end of the text goes if it stands after a letter and the text
 //     has three words or more, which are what blanks and line ends separate.
-func form(text string) string {
+func Form(text string) string {
 	lines := strings.Split(plain.Replace(tokens.Compose(text)), "\n")
 	for i, line := range lines {
 		line = strings.TrimRight(line, " \t\r")
