@@ -19,7 +19,7 @@
 //
 // # What is decided here
 //
-// The default planner, [Rules], decides by form only. Two entries are merged if they have
+// The default planner, [Rules], decides by form and day only. Two entries are merged if they have
 // the same tags and the same subjects and their texts are equal in canonical form. The
 // form changes four things:
 //
@@ -34,7 +34,24 @@
 //
 // Everything else makes two entries of them: case, dashes, lines and indentation, numbers
 // and dates however they are written, and every character within a word. No list of words
-// is part of it. A value of a slot, which a tag declares, supersedes an older one of the same
+// is part of it.
+//
+// Equal texts of different days are merged only if they say the same on each of the days. A day
+// is the date in UTC of an entry's CreatedAt. Words decide here, and only to keep entries apart:
+//
+//   - An English text stays apart from those of other days if it has a word or phrase that is
+//     relative to its day: "today", "now", "still", "next week", "three days ago", "in a month",
+//     "has lived here for a year", a weekday without a date, an age ("is 8", "8 years old"),
+//     "is away", "is on holiday" or "is moving". What recurs ("every Monday", "on Mondays"), a
+//     duration ("lasts 2 years") and a date with a year are not relative; a tense alone is not.
+//   - A date without a year ("on 2 March", "in May") is the same date until it comes round again.
+//     That of a birthday, an anniversary or of what is done every year is the same for ever.
+//   - A text that is not known to be English stays apart from those of all other days. English is
+//     known by some 1,400 common words.
+//   - A line that begins with its day, as "2026-03-02: Ann moves tomorrow.", says the same on
+//     every day. Package distill writes such lines.
+//
+// A value of a slot, which a tag declares, supersedes an older one of the same
 // slot and the same subjects, if it lives at least as long; see [Rules]. So a pass that merges nothing
 // has often met notes that differ in a tag or a subject: these are not compared.
 //
@@ -50,8 +67,9 @@
 //
 // Every proposal of a planner or merger is checked, and refused if it breaks a rule (C8,
 // C9). All its entries must have the same tags, subjects and, unless they are equal in
-// form, the same expiry. At most 32 texts that differ in form, of 256 KiB together with the
-// first, become one. The text that stays must have every fact of every source and no other:
+// form, the same expiry. They must be of one day if one of them says something relative to
+// its day, also before a merger is asked. At most 32 texts that differ in form, of 256 KiB
+// together with the first, become one. The text that stays must have every fact of every source and no other:
 //
 //   - numbers, each with its sign or operator, its currency and its unit, dates in digits,
 //     quotations, identifiers, addresses, paths and flags, exactly as they stand;
@@ -103,7 +121,7 @@
 //     changed nothing, committed with the pass's last mutation under an id made from the
 //     job's id and the ref.
 //   - C7: a pass takes a [memory.Job], which has no view and is no part of a replay.
-//   - C8: facts survive, as said above. Superseding needs the same declared slot, the same
+//   - C8: facts survive, as said above; what is relative to its day stays with it. Superseding needs the same declared slot, the same
 //     subjects and a successor that lives at least as long; the older value stays in the
 //     lineage.
 //   - C9: entries of different tags or subjects never merge; of different expiry only

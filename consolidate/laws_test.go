@@ -109,7 +109,7 @@ func TestC2_WhatDecidesIsPartOfTheDigest(t *testing.T) {
 // randomEntries makes entries of few texts, many of them restatements.
 func randomEntries(r *rand.Rand, n int) []memory.Entry {
 	texts := []string{"Lena prefers e-mail.", "Lena  prefers e-mail", "Lena prefers phone calls.", "The Team plan costs €49.", "The Team plan costs €59.",
-		"The night shift of Kestrel starts at 22:00.", "The night\u00a0shift of Kestrel starts at 22:00. ", "It is so.", "It is so", "Ruth pays.", "Does Ruth pay?", "…"}
+		"The night shift of Kestrel starts at 22:00.", "The night\u00a0shift of Kestrel starts at 22:00. ", "It is so.", "It is so", "Ruth pays.", "Does Ruth pay?", "…", "Lena is away.", "Lena is  away.", "The fair is on 2 March.", "Lena lubi kawę."}
 	subjects := [][]string{nil, {"a"}, {"b"}, {"a", "b"}}
 	tags := [][]string{{}, {"fact"}, {"fact", "fact"}, {"slot:x"}, {"slot:x", "slot:y"}, {"slot:y"}}
 	es := make([]memory.Entry, n)
@@ -119,8 +119,8 @@ func randomEntries(r *rand.Rand, n int) []memory.Entry {
 			Content:  texts[r.IntN(len(texts))],
 			Tags:     tags[r.IntN(len(tags))],
 			Subjects: subjects[r.IntN(len(subjects))],
-			// Several at the same instant.
-			CreatedAt: epoch.Add(time.Duration(r.IntN(n)) * time.Second),
+			// Several at the same instant, some on another day.
+			CreatedAt: epoch.Add(time.Duration(r.IntN(n))*time.Second + time.Duration(r.IntN(3)/2)*24*time.Hour),
 		}
 		if r.IntN(4) == 0 {
 			es[i].ExpiresAt = epoch.Add(time.Duration(1+r.IntN(2)) * 1000 * time.Hour)

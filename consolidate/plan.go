@@ -135,6 +135,9 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 			return "the group is too large for one text", nil
 		}
 	}
+	if !areOfOneDay(group) {
+		return "the texts speak of different days", nil
+	}
 	if g.Keep == "" || len(others) == 0 {
 		return "", ctx.Err()
 	}

@@ -16,6 +16,7 @@ import (
 //
 //   - Entries are merged if their texts are equal in canonical form, see the package
 //     documentation, and they have the same tags and the same subjects, in any order (C9).
+//     Texts that say something relative to their day are equal only if they are of one day.
 //   - The one that stays is the one that lives longest, then the oldest, so that what
 //     points to it stays right.
 //   - An entry that declares a slot, by a tag that begins with [SlotPrefix], is superseded if
@@ -31,7 +32,7 @@ type Rules struct{}
 const SlotPrefix = "slot:"
 
 // Version names the rules, for the digest of C2.
-func (Rules) Version() string { return "rules/3" }
+func (Rules) Version() string { return "rules/4" }
 
 // Plan makes the plan. It stops with the context's error.
 func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
@@ -39,10 +40,14 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	says, err := read(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
 	type group struct {
-		by           *memory.Entry // the successor of values of a slot
-		superseded   bool
-		form, labels string
+		by         *memory.Entry // the successor of values of a slot
+		superseded bool
+		saying
 	}
 	groups := map[group][]*memory.Entry{}
 	for i := range entries {
@@ -50,13 +55,12 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 			return nil, ctx.Err()
 		}
 		e := &entries[i]
-		says := func(e *memory.Entry) group { return group{form: facts.Form(e.Content), labels: labelKey(e)} }
-		g := says(e)
+		g := group{saying: says[e]}
 		if by, slotted := successors[e]; slotted {
 			switch {
 			case by == nil:
 				continue // it stays
-			case g == says(by):
+			case says[e] == says[by]:
 				g.by = by
 			default:
 				g = group{by: by, superseded: true}
@@ -87,6 +91,35 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 		return cmp.Or(-cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Keep, b.Keep)) // merges first: "equal…"
 	})
 	return p, nil
+}
+
+// saying is what entries that may be merged have in common.
+type saying struct {
+	form, labels string
+	day          string // see dayOf; empty if no other entry has the form and the labels
+}
+
+// read takes what the entries say. It looks for their days only if there are others of that form and those labels.
+func read(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]saying, error) {
+	says, times := make(map[*memory.Entry]saying, len(entries)), map[saying]int{}
+	for i := range entries {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s := saying{form: facts.Form(entries[i].Content), labels: labelKey(&entries[i])}
+		says[&entries[i]] = s
+		times[s]++
+	}
+	for e, s := range says {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if times[s] > 1 {
+			s.day = dayOf(e)
+			says[e] = s
+		}
+	}
+	return says, nil
 }
 
 // slotsOf are the names of the slots that an entry declares.

@@ -37,11 +37,11 @@ const (
 	gram        = 4   // characters
 )
 
-// Similar finds groups of entries that may say the same, in any language and without a
-// list of words. An entry is in one group at most. The groups stand in the order of their
+// Similar finds groups of entries that may say the same, in any language. An entry is in one group at most. The groups stand in the order of their
 // first ids, and nothing depends on the order of the entries. Only entries with the same
-// tags, the same subjects and the same expiry come into one group (C9), and what others
-// say has no influence on their scores.
+// tags, the same subjects and the same expiry come into one group (C9), and texts that say
+// something relative to their day only with those of that day (C8). What others say has no influence
+// on their scores.
 //
 // The similarity of two entries is the cosine of the sets of their words and of the
 // character 4-grams of words of five characters or more, each weighted by how rare it is:
@@ -72,8 +72,12 @@ func Similar(ctx context.Context, entries []memory.Entry, score float64) ([]Cand
 	}
 	classes := map[class]space{}
 	for i := range entries {
-		c := class{labelKey(&entries[i]), entries[i].ExpiresAt.UnixMilli()}
-		classes[c] = append(classes[c], member{id: entries[i].ID, text: entries[i].Content})
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		e := &entries[i]
+		c := class{labelKey(e), e.ExpiresAt.UnixMilli()}
+		classes[c] = append(classes[c], member{id: e.ID, text: e.Content, day: dayOf(e), date: dateOf(e)})
 	}
 	var found []Candidates
 	for _, s := range classes {
@@ -98,9 +102,10 @@ type space []member
 
 // member is an entry of a class.
 type member struct {
-	id, text string
-	features []feature // that other members have, too, the heaviest first
-	norm     float64
+	id, text  string
+	day, date string    // see dayOf, dateOf
+	features  []feature // that other members have, too, the heaviest first
+	norm      float64
 }
 
 // feature is a word, or a 4-gram if the lowest bit of its hash is set.
@@ -201,7 +206,7 @@ func (s space) pairs(ctx context.Context, least float64) (pairs []similar, err e
 		}
 		for a, times := range met {
 			if times > 1 || min(len(s[a].features), len(s[b].features)) < 4 {
-				if score := s.similarity(a, b); score >= least {
+				if score := s.similarity(a, b); score >= least && s.areOfOneDay(a, b) {
 					pairs = append(pairs, similar{score, a, b})
 				}
 			}
@@ -209,6 +214,9 @@ func (s space) pairs(ctx context.Context, least float64) (pairs []similar, err e
 	}
 	return pairs, nil
 }
+
+// areOfOneDay reports whether one text can say what two members say, see the function of that name.
+func (s space) areOfOneDay(a, b int) bool { return s[a].day == s[b].day || s[a].date == s[b].date }
 
 // similarity compares two members.
 func (s space) similarity(a, b int) float64 {
@@ -253,6 +261,9 @@ func (s space) groups(pairs []similar, least float64) (found []Candidates) {
 		score := found[g].Score
 		for _, member := range groups[g] {
 			score = min(score, s.similarity(member, p.b))
+			if !s.areOfOneDay(member, p.b) {
+				score = 0
+			}
 		}
 		if score >= least {
 			groups[g], of[p.b] = append(groups[g], p.b), g+1
