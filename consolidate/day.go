@@ -1,6 +1,8 @@
 package consolidate
 
 import (
+	"slices"
+
 	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/memory"
 )
@@ -11,19 +13,19 @@ func dayOf(e *memory.Entry) string { return facts.ReadWhen(e.Content).Day(e.Crea
 // dateOf is the date in UTC on which an entry was written.
 func dateOf(e *memory.Entry) string { return e.CreatedAt.UTC().Format(facts.ISODay) }
 
-// areOfOneDay reports whether one text can say what all entries say: all were written on one date, or the days that their
-// texts depend on are the same.
+// areOfOneDay reports whether one text can say what all entries say: all were written on one date, or their texts depend
+// on the same days.
 func areOfOneDay(group []memory.Entry) bool {
-	sameDate, sameDay := true, true
-	when := map[string]facts.When{} // of each text once
-	for i := range group {
-		e := &group[i]
+	first := &group[0]
+	if !slices.ContainsFunc(group, func(e memory.Entry) bool { return dateOf(&e) != dateOf(first) }) {
+		return true
+	}
+	when := map[string]facts.When{} // by text, of which many may be equal
+	day := func(e *memory.Entry) string {
 		if _, known := when[e.Content]; !known {
 			when[e.Content] = facts.ReadWhen(e.Content)
 		}
-		day := func(of *memory.Entry) string { return when[of.Content].Day(of.CreatedAt) }
-		sameDate = sameDate && dateOf(e) == dateOf(&group[0])
-		sameDay = sameDay && day(e) == day(&group[0])
+		return when[e.Content].Day(e.CreatedAt)
 	}
-	return sameDate || sameDay
+	return !slices.ContainsFunc(group, func(e memory.Entry) bool { return day(&e) != day(first) })
 }

@@ -96,28 +96,39 @@ func (Rules) Plan(ctx context.Context, entries []memory.Entry) (Plan, error) {
 // saying is what entries that may be merged have in common.
 type saying struct {
 	form, labels string
-	day          string // see dayOf; empty if no other entry has the form and the labels
+	day          string // see dayOf; empty if all of that form and those labels were written on one date
 }
 
-// read takes what the entries say. It looks for their days only if there are others of that form and those labels.
+// read takes what the entries say. It reads for days only what others of another date say in the same form.
 func read(ctx context.Context, entries []memory.Entry) (map[*memory.Entry]saying, error) {
-	says, times := make(map[*memory.Entry]saying, len(entries)), map[saying]int{}
+	says, dates := make(map[*memory.Entry]saying, len(entries)), map[saying]string{}
+	const several = "several"
 	for i := range entries {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		s := saying{form: facts.Form(entries[i].Content), labels: labelKey(&entries[i])}
-		says[&entries[i]] = s
-		times[s]++
+		e := &entries[i]
+		s := saying{form: facts.Form(e.Content), labels: labelKey(e)}
+		says[e] = s
+		if date, known := dates[s]; !known {
+			dates[s] = dateOf(e)
+		} else if date != dateOf(e) {
+			dates[s] = several
+		}
 	}
+	when := map[string]facts.When{} // by form
 	for e, s := range says {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if times[s] > 1 {
-			s.day = dayOf(e)
-			says[e] = s
+		if dates[s] != several {
+			continue
 		}
+		if _, known := when[s.form]; !known {
+			when[s.form] = facts.ReadWhen(s.form)
+		}
+		s.day = when[s.form].Day(e.CreatedAt)
+		says[e] = s
 	}
 	return says, nil
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -77,7 +78,7 @@ func Similar(ctx context.Context, entries []memory.Entry, score float64) ([]Cand
 		}
 		e := &entries[i]
 		c := class{labelKey(e), e.ExpiresAt.UnixMilli()}
-		classes[c] = append(classes[c], member{id: e.ID, text: e.Content, day: dayOf(e), date: dateOf(e)})
+		classes[c] = append(classes[c], member{id: e.ID, text: e.Content, date: dateOf(e), day: sync.OnceValue(func() string { return dayOf(e) })})
 	}
 	var found []Candidates
 	for _, s := range classes {
@@ -102,10 +103,11 @@ type space []member
 
 // member is an entry of a class.
 type member struct {
-	id, text  string
-	day, date string    // see dayOf, dateOf
-	features  []feature // that other members have, too, the heaviest first
-	norm      float64
+	id, text string
+	date     string
+	day      func() string // see dayOf
+	features []feature     // that other members have, too, the heaviest first
+	norm     float64
 }
 
 // feature is a word, or a 4-gram if the lowest bit of its hash is set.
@@ -216,7 +218,7 @@ func (s space) pairs(ctx context.Context, least float64) (pairs []similar, err e
 }
 
 // areOfOneDay reports whether one text can say what two members say, see the function of that name.
-func (s space) areOfOneDay(a, b int) bool { return s[a].day == s[b].day || s[a].date == s[b].date }
+func (s space) areOfOneDay(a, b int) bool { return s[a].date == s[b].date || s[a].day() == s[b].day() }
 
 // similarity compares two members.
 func (s space) similarity(a, b int) float64 {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/openwop/agentmemory/internal/facts"
 	"github.com/openwop/agentmemory/internal/text"
 )
 
@@ -41,7 +42,8 @@ func choose(ctx context.Context, all []passage, take func(p *passage) (taken, mo
 			return err
 		}
 		p := &all[i]
-		for word, named := range wordsOf(p.text) {
+		_, said := facts.CutDay(p.text) // the day tells nothing of the worth
+		for word, named := range wordsOf(said) {
 			t := terms[word]
 			if t == nil {
 				t = new(term)

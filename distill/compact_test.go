@@ -99,9 +99,10 @@ func TestCompact_NeverCutsARuneOrAMarker(t *testing.T) {
 		r := h.runner(func(c *distill.Config) { c.MaxOutputBytes = limit })
 		res, err := r.Compact(ctx, h.job(), ref, distill.Options{})
 		require.NoError(t, err)
-		got := res.Output.Content
+		require.LessOrEqual(t, len(res.Output.Content), limit)
+		_, got, _ := strings.Cut(res.Output.Content, "2026-03-01: ")
+		require.Equal(t, limit >= len("2026-03-01: 日"), got != "", "limit %d: a day alone says nothing", limit)
 		require.True(t, utf8.ValidString(got))
-		require.LessOrEqual(t, len(got), limit)
 		require.True(t, strings.HasPrefix(text, got))
 		if i := strings.Index(got, "[REDACTED"); i >= 0 && len(got) > i {
 			require.Contains(t, got, "[REDACTED:billing-key]", "limit %d", limit)

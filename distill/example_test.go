@@ -23,7 +23,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	for _, note := range []string{"Lena prefers e-mail.", "The invoice of 3 March is paid.", "Lena prefers e-mail."} {
+	for _, note := range []string{"Lena prefers e-mail.", "The invoice of 3 March 2026 is paid.", "Lena prefers e-mail."} {
 		if _, err := job.Put(ctx, "support", memory.Draft{Content: note}); err != nil {
 			panic(err)
 		}
@@ -55,7 +55,7 @@ func Example() {
 	fmt.Println(len(index.Refs["support"]), "archive")
 	// Output:
 	// token_budget_exceeded
-	// The invoice of 3 March is paid.
+	// The invoice of 3 March 2026 is paid.
 	// Lena prefers e-mail.
 	// true true
 	// 1 archive

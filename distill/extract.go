@@ -7,24 +7,28 @@ import (
 	"strings"
 )
 
-// Extractive is the default [Summarizer]. It needs no model, invents nothing, knows no
-// language, and its answer is a function of the request alone.
+// Extractive is the default [Summarizer]. It needs no model and invents nothing, and its answer is a function of the
+// request alone.
 //
 // It splits the sources into passages: lines, and of a line of more than 240 bytes as many whole
-// sentences as have room in that. Equal ones count as one, with the weight of all that say it. Next it always takes
-// the passage that is worth most for each token it costs; of two that are worth the same, the newer.
+// sentences as have room in that. If a passage is relative to the day on which it was written, or its language is not
+// known, that day stands before it, in UTC: "2026-03-02: Ann moves to Berlin tomorrow." Package
+// consolidate says what is relative. Equal ones count as one, with the weight of all that say it.
+//
+// Next it always takes the passage that is worth most for each token it costs; of two that are worth the same, the newer.
 // A passage is worth the sum, over its words that no passage taken so far holds, of how rare each
 // is (the logarithm of the number of passages over that of those that hold it), times
 // 1 + log2(weight)/2. A number counts fourfold, and so does a name: a word that stands somewhere
 // with a capital letter though no sentence begins with it. Words are compared without regard to
 // case; in scripts that put no blank between words, pairs of characters are the words.
 //
-// What does not fit is passed over, never cut; only a passage longer than MaxBytes is cut to it,
-// between runes and outside markers. The cost is near-linear in the length of the sources.
+// What does not fit is passed over, never cut. Only a passage longer than MaxBytes is cut to it, between runes and
+// outside markers; if there is room for no more than its day, it is left out. The cost is near-linear in the length of
+// the sources.
 type Extractive struct{}
 
 // Version is the name and version of the algorithm.
-func (Extractive) Version() string { return "extractive/3" }
+func (Extractive) Version() string { return "extractive/4" }
 
 // Summarize returns the passages that fit, most valuable first; none if the smallest
 // does not.
@@ -64,11 +68,11 @@ func collect(ctx context.Context, req Request) ([]passage, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		for text := range passages(s.Text) {
+		for day, text := range passages(s.Text, s.CreatedAt) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			text, err := shorten(req, text)
+			text, err := shorten(req, day, text)
 			if err != nil {
 				return nil, err
 			}
@@ -92,16 +96,17 @@ func collect(ctx context.Context, req Request) ([]passage, error) {
 	return all, ctx.Err()
 }
 
-// shorten redacts a passage, and cuts it if it is longer than any output may be.
-func shorten(req Request, text string) (string, error) {
-	out, err := req.Redact(text)
-	for limit := req.MaxBytes; err == nil && len(out) > req.MaxBytes; {
+// shorten redacts a passage with its day before it, and cuts it if that is longer than any output may be; "" if there is
+// no room behind the day.
+func shorten(req Request, day, text string) (string, error) {
+	out, err := req.Redact(day + text)
+	for limit := req.MaxBytes - len(day); err == nil && len(out) > req.MaxBytes; {
 		if limit <= 0 {
 			return "", nil
 		}
 		part := strings.TrimSpace(cut(text, limit))
 		limit = min(limit-1, len(part)-1)
-		out, err = req.Redact(part)
+		out, err = req.Redact(day + part)
 	}
 	return out, err
 }

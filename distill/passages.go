@@ -1,10 +1,14 @@
 package distill
 
 import (
+	"cmp"
 	"iter"
 	"regexp"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/openwop/agentmemory/internal/facts"
 )
 
 // maxPassage is how many bytes of whole sentences are one passage.
@@ -12,10 +16,12 @@ const maxPassage = 240
 
 // passages splits a text into what can stand by itself: its lines, and of a line that is longer
 // than maxPassage as many whole sentences as have room in that, or one that is longer alone. So a
-// sentence keeps its numbers, dates, names and negations, and most notes stay whole.
-func passages(text string) iter.Seq[string] {
-	return func(yield func(string) bool) {
+// sentence keeps its numbers, dates, names and negations, and most notes stay whole. day is what stands before a
+// passage: the day that its line begins with, or that of writing if the passage is relative to it.
+func passages(text string, written time.Time) iter.Seq2[string, string] {
+	return func(yield func(day, passage string) bool) {
 		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
+			own, line := facts.CutDay(strings.TrimSpace(line))
 			for line != "" {
 				n := len(line)
 				if n > maxPassage {
@@ -28,13 +34,21 @@ func passages(text string) iter.Seq[string] {
 						n += next
 					}
 				}
-				if p := strings.TrimSpace(line[:n]); p != "" && !yield(p) {
+				if p := strings.TrimSpace(line[:n]); p != "" && !yield(cmp.Or(own, dayOf(p, written)), p) {
 					return
 				}
 				line = line[n:]
 			}
 		}
 	}
+}
+
+// dayOf is what stands before a text that is relative to the day on which it was written; "" before another one.
+func dayOf(text string, written time.Time) string {
+	if facts.ReadWhen(text).Day(written) == "" {
+		return ""
+	}
+	return written.UTC().Format(facts.ISODay) + ": "
 }
 
 // sentenceEnd is where a sentence ends and another one begins. Where it is in doubt, as behind "Dr."

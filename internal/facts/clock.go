@@ -21,7 +21,7 @@ type clockToken struct {
 }
 
 func readClock(line string) *clock {
-	c, sentence, end := &clock{}, 0, 0
+	c, sentence, end := &clock{tokens: make([]clockToken, 0, len(line)/5+1)}, 0, 0
 	for t := range text.Tokens(line) {
 		between := line[min(end, t.At):t.At]
 		if strings.ContainsAny(between, ".!?;。！？") {
@@ -78,13 +78,21 @@ var (
 		return all
 	}()
 
-	number   = regexp.MustCompile(`^\d{1,4}$`)
-	ordinal  = regexp.MustCompile(`^(\d{1,2})(?:st|nd|rd|th)?$`)
-	year     = regexp.MustCompile(`^(?:19|20)\d\d$`)
-	wholeDay = regexp.MustCompile(`^(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:t[\d:.]+z?)?$`)
-	dayMonth = regexp.MustCompile(`^\d{1,2}/\d{1,2}$`)
-	ageWord  = regexp.MustCompile(`^(?:.*-old|\d+(?:yo|y/o)|q[1-4])$`)
+	number   = numeric(`\d{1,4}`)
+	ordinal  = numeric(`\d{1,2}(?:st|nd|rd|th)?`)
+	year     = numeric(`(?:19|20)\d\d`)
+	wholeDay = numeric(`(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:t[\d:.]+z?)?`)
+	dayMonth = numeric(`\d{1,2}/\d{1,2}`)
+	age      = numeric(`\d+(?:yo|y/o)`)
 )
+
+// numeric reports whether a whole token, which begins with a digit, matches a pattern.
+func numeric(pattern string) func(token string) bool {
+	expression := regexp.MustCompile("^(?:" + pattern + ")$")
+	return func(token string) bool {
+		return token != "" && token[0] >= '0' && token[0] <= '9' && expression.MatchString(token)
+	}
+}
 
 // isRelative reports whether the line says something relative to its day.
 func (c *clock) isRelative() bool {
@@ -99,19 +107,23 @@ func (c *clock) isRelative() bool {
 // isRelativeWord finds "tomorrow", "next Friday", "this week", "end of the month" and "the other day".
 func (c *clock) isRelativeWord(i int) bool {
 	word, next := c.tokens[i].lower, c.at(i, 1)
-	switch {
-	case word == "next" && oneOf(next, "to door"), word == "last" && (oneOf(next, "name names") || c.recurs(i+1)):
-		return false
-	case oneOf(word, "this these past coming previous following"):
+	switch word {
+	case "next":
+		return !oneOf(next, "to door")
+	case "last":
+		return !oneOf(next, "name names") && !c.recurs(i+1)
+	case "this", "these", "past", "coming", "previous", "following":
 		return isPeriod(next) || isPeriod(c.at(i, 2))
-	case word == "weekend":
+	case "weekend":
 		return !oneOf(c.at(i, -1), "every each per a")
-	case oneOf(word, "week month quarter year"):
+	case "week", "month", "quarter", "year":
 		return c.at(i, -1) == "the" && c.at(i, -2) == "of"
-	case oneOf(word, "forties fifties sixties twenties thirties seventies eighties nineties teens"):
+	case "other":
+		return next == "day"
+	case "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties", "teens":
 		return oneOf(c.at(i, -1), "my your his her their our")
 	}
-	return relative[word] || word == "other" && next == "day"
+	return relative[word]
 }
 
 func isPeriod(word string) bool {
@@ -134,16 +146,16 @@ func (c *clock) isSpan(i int) bool {
 			return true
 		}
 	}
-	end := c.spanEnd(i)
-	switch {
-	case end == 0:
-		return false
-	case word == "in":
-		return true
-	case word == "within":
-		return c.at(end, 1) != "of"
+	switch word {
+	case "in":
+		return c.spanEnd(i) > 0
+	case "within":
+		end := c.spanEnd(i)
+		return end > 0 && c.at(end, 1) != "of"
+	case "for", "since", "over", "during":
+		return c.spanEnd(i) > 0 && c.hasBefore(i, "has have hasn't haven't i've you've we've they've been")
 	}
-	return oneOf(word, "for since over during") && c.hasBefore(i, "has have hasn't haven't i've you've we've they've been")
+	return false
 }
 
 // spanEnd is the place of the unit of a span of time that begins behind the i-th token; 0 if there is none.
@@ -165,7 +177,7 @@ func (c *clock) spanEnd(i int) int {
 
 func isAmount(word string) bool {
 	tens, _, _ := strings.Cut(word, "-") // of "thirty-four"
-	return number.MatchString(word) || amounts[tens]
+	return number(word) || amounts[tens]
 }
 
 // hasBefore reports whether one of some words stands before the i-th token in its sentence.
@@ -183,9 +195,11 @@ func (c *clock) hasBefore(i int, words string) bool {
 func (c *clock) isAge(i int) bool {
 	word, before := c.tokens[i].lower, c.at(i, -1)
 	switch {
-	case ageWord.MatchString(word):
-		return !year.MatchString(c.at(i, 1))
-	case !number.MatchString(word) && !isAmount(word) || oneOf(word, "a an some"):
+	case strings.HasSuffix(word, "-old"), age(word):
+		return true
+	case len(word) == 2 && word[0] == 'q' && word[1] >= '1' && word[1] <= '4':
+		return !year(c.at(i, 1))
+	case !number(word) && !isAmount(word) || oneOf(word, "a an some"):
 		return false
 	case oneOf(before, "aged age"):
 		return true
@@ -200,18 +214,20 @@ func (c *clock) isContracted(i int) bool {
 	if i < 0 {
 		return false
 	}
-	word := strings.ToLower(c.tokens[i].Text)
+	word := c.tokens[i].Text
 	return strings.HasSuffix(word, "'s") || strings.HasSuffix(word, "'m") || strings.HasSuffix(word, "'re")
 }
 
 // isState finds "is away", "is on holiday" and "is moving".
 func (c *clock) isState(i int) bool {
-	word := c.tokens[i].lower
-	if word == "on" && oneOf(c.at(i, 1), "holiday holidays vacation leave strike hold") {
-		return true
-	}
-	if !oneOf(word, "is are am isn't aren't been") && !c.isContracted(i) {
-		return false
+	switch c.tokens[i].lower {
+	case "on":
+		return oneOf(c.at(i, 1), "holiday holidays vacation leave strike hold")
+	case "is", "are", "am", "isn't", "aren't", "been":
+	default:
+		if !c.isContracted(i) {
+			return false
+		}
 	}
 	for k := 1; k <= 2; k++ {
 		next := c.at(i, k)
@@ -232,9 +248,9 @@ func (c *clock) isOpenDay(i int) bool {
 	switch {
 	case isWeekday(t.lower) || isShortWeekday(t.Text):
 		return !c.recurs(i) && !c.isDated(i, 1) && !c.isDated(i, -1)
-	case dayMonth.MatchString(t.lower):
+	case dayMonth(t.lower):
 		return oneOf(before, "on by until till before after since from due")
-	case ordinal.MatchString(t.lower) && !number.MatchString(t.lower) && before == "the":
+	case ordinal(t.lower) && !number(t.lower) && before == "the":
 		return oneOf(c.at(i, -2), "on by until till before after since from") && !c.recurs(i) && !c.isDated(i, 1) &&
 			(c.ends(i) || oneOf(c.at(i, 1), "at of to for in"))
 	}
@@ -242,11 +258,16 @@ func (c *clock) isOpenDay(i int) bool {
 }
 
 func isWeekday(lower string) bool {
-	return oneOf(lower, "monday tuesday wednesday thursday friday saturday sunday")
+	switch lower {
+	case "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday":
+		return true
+	}
+	return false
 }
 
 func isShortWeekday(written string) bool {
-	return isCapital(written) && oneOf(strings.ToLower(written), "mon tue tues wed thu thur thurs fri sat sun")
+	return len(written) <= 5 && isCapital(written) &&
+		oneOf(strings.ToLower(written), "mon tue tues wed thu thur thurs fri sat sun")
 }
 
 // recurs reports whether the day at the i-th token comes again and again: "every Monday", "each second Monday", "the
@@ -268,9 +289,9 @@ func (c *clock) isDated(i, step int) bool {
 		word := c.at(i, k)
 		_, isMonth := months[word]
 		switch {
-		case wholeDay.MatchString(word), isMonth:
+		case wholeDay(word), isMonth:
 			return true
-		case !oneOf(word, "the of") && !ordinal.MatchString(word) && !year.MatchString(word):
+		case !oneOf(word, "the of") && !ordinal(word) && !year(word):
 			return false
 		}
 	}
@@ -306,15 +327,15 @@ func (c *clock) monthAt(i int) (time.Month, bool) {
 		return month, ok
 	}
 	named := isCapital(c.tokens[i].Text) && !c.begins(i)
-	beside := ordinal.MatchString(c.at(i, -1)) || ordinal.MatchString(c.at(i, 1)) || year.MatchString(c.at(i, 1))
+	beside := ordinal(c.at(i, -1)) || ordinal(c.at(i, 1)) || year(c.at(i, 1))
 	return month, named || beside || oneOf(c.at(i, -1), "in by since until till of from before after during late early")
 }
 
 // hasYear reports whether a year stands behind the month at the i-th token, with nothing but a day between.
 func (c *clock) hasYear(i int) bool {
 	next := c.at(i, 1)
-	isBetween := ordinal.MatchString(next) || next == "of"
-	return year.MatchString(next) || isBetween && year.MatchString(c.at(i, 2)) || year.MatchString(c.at(i, -1))
+	isBetween := ordinal(next) || next == "of"
+	return year(next) || isBetween && year(c.at(i, 2)) || year(c.at(i, -1))
 }
 
 // isYearly reports whether the sentence of the i-th token tells of every year.
@@ -331,10 +352,9 @@ func (c *clock) isYearly(i int) bool {
 // dayOf is the day beside the month at the i-th token, 1 if there is none.
 func (c *clock) dayOf(i int) int {
 	for _, word := range []string{c.at(i, 1), c.at(i, -1), c.at(i, -2)} {
-		if m := ordinal.FindStringSubmatch(word); m != nil {
-			if day, _ := strconv.Atoi(m[1]); day >= 1 && day <= 31 {
-				return day
-			}
+		day, _ := strconv.Atoi(strings.TrimRight(word, "stndrh"))
+		if ordinal(word) && day >= 1 && day <= 31 {
+			return day
 		}
 		if word != c.at(i, 1) && word != "of" {
 			break

@@ -42,7 +42,10 @@ func CutDay(line string) (head, rest string) {
 
 // ReadWhen reads a text line by line. A line that begins with its day depends on no other. The cost is near-linear.
 func ReadWhen(content string) (w When) {
-	for line := range strings.Lines(Form(content)) {
+	if strings.ContainsFunc(content, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		content = Form(content)
+	}
+	for line := range strings.Lines(content) {
 		if head, _ := CutDay(line); head == "" && strings.TrimSpace(line) != "" {
 			w.add(readClock(line))
 		}
@@ -51,8 +54,11 @@ func ReadWhen(content string) (w When) {
 }
 
 func (w *When) add(c *clock) {
+	if !c.isEnglish() {
+		w.Unknown = true
+		return
+	}
 	w.Relative = w.Relative || c.isRelative()
-	w.Unknown = w.Unknown || !c.isEnglish()
 	w.dates = append(w.dates, c.datesWithoutYear()...)
 }
 
@@ -76,24 +82,30 @@ func (w When) Day(at time.Time) string {
 }
 
 // isEnglish reports whether a line has words of English, one of them no noun with a capital and three for each two that
-// are of no known language. Names, numbers, codes and what may be either do not count.
+// are of no known language. Names and what may be either do not count; a line of numbers and codes passes.
 func (c *clock) isEnglish() bool {
-	small, english, others := 0, 0, 0
+	words, small, english, others := 0, 0, 0, 0
 	for i, t := range c.tokens {
-		capital := isCapital(t.Text)
 		switch {
 		case t.Kind == text.Pair || strings.ContainsFunc(t.Text, isOfAnotherScript):
 			return false
-		case t.Kind != text.Word || ambiguous[t.lower] || capital && !c.begins(i):
-		case capital && isEnglishWord(t.lower) && !oneOf(t.lower, "the this that these those she they we you our their"):
-			english++
+		case t.Kind != text.Word:
+			continue
+		}
+		words++
+		capital := isCapital(t.Text)
+		switch {
+		case ambiguous[t.lower] || capital && !c.begins(i):
 		case isEnglishWord(t.lower):
-			small++
-		case !capital && !(len(t.lower) > 5 && oftenEnglish.MatchString(t.lower)):
+			english++
+			if !capital || oneOf(t.lower, "the this that these those she they we you our their") {
+				small++
+			}
+		case !capital && !mayBeEnglish(t.lower):
 			others++
 		}
 	}
-	return small > 0 && 3*others <= 2*(small+english)
+	return words == 0 || small > 0 && 3*others <= 2*english
 }
 
 func isCapital(word string) bool {
@@ -101,11 +113,20 @@ func isCapital(word string) bool {
 	return unicode.IsUpper(first)
 }
 
-// oftenEnglish are the endings of many words of English, and of some of other languages.
-var oftenEnglish = regexp.MustCompile(
-	`^[a-z]+(?:tion|sion|ment|ing|ed|ly|ness|able|ible|ship|ful|less|ity|ance|ence|ous|ive)s?$`)
+// mayBeEnglish reports whether a word has an ending of many words of English, and of some of other languages.
+func mayBeEnglish(lower string) bool {
+	const endings = "tion tions sion sions ment ments ing ings ed ly ness ful less ity ship able ible ance ence ous ive"
+	for ending := range strings.FieldsSeq(endings) {
+		if len(lower) > 5 && strings.HasSuffix(lower, ending) {
+			return true
+		}
+	}
+	return false
+}
 
-func isOfAnotherScript(r rune) bool { return unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r) }
+func isOfAnotherScript(r rune) bool {
+	return r >= utf8.RuneSelf && unicode.IsLetter(r) && !unicode.Is(unicode.Latin, r)
+}
 
 func isEnglishWord(lower string) bool {
 	if english[text.Stem(lower)] {
