@@ -74,5 +74,8 @@ func FuzzForm(f *testing.F) {
 		if why := whyRefused(s, []string{s, s}); why != "" && utf8.ValidString(s) { // as all entries are
 			t.Fatalf("%q loses a fact to itself: %s", s, why)
 		}
+		if why, _ := Unsupported(context.Background(), s, []string{s}); why != "" && utf8.ValidString(s) {
+			t.Fatalf("%q does not say what it says: %s", s, why)
+		}
 	})
 }

@@ -29,10 +29,7 @@ func Changed(ctx context.Context, merged string, sources []string) (string, erro
 	}
 	g.checkNew()
 	g.checkOrder()
-	if g.broken < kinds {
-		return "the text " + g.how + " " + kindNames[g.broken], ctx.Err()
-	}
-	return "", ctx.Err()
+	return g.why(), ctx.Err()
 }
 
 // guard compares a merged text with its sources.
@@ -48,6 +45,14 @@ func (g *guard) breaks(kind int, how string) {
 	if kind < g.broken {
 		g.broken, g.how = kind, how
 	}
+}
+
+// why says what the merged text does; "" if nothing is broken.
+func (g *guard) why() string {
+	if g.broken == kinds {
+		return ""
+	}
+	return "the text " + g.how + " " + kindNames[g.broken]
 }
 
 // find returns where the first of some keys stands that the text has.
