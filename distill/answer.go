@@ -99,9 +99,11 @@ func (p *pass) answer(ctx context.Context) (*summary, error) {
 func (p *pass) make(ctx context.Context, s *summary) (err error) {
 	a := s.archive
 	if p.tokens < p.budget {
-		if a.Items, a.Fallback, err = p.summarize(ctx, p.budget-p.tokens); err != nil {
+		made, err := p.summarize(ctx, p.budget-p.tokens)
+		if err != nil {
 			return err
 		}
+		a.Items, a.Fallback, s.refused = made.items, made.fallback, made.refused
 	}
 	if len(a.Items) == 0 {
 		output, err := minimum(ctx, p.request(ctx, 0))

@@ -27,8 +27,8 @@ const MaxArchiveBytes = 64 << 20
 type Archive struct {
 	// Budget is the token budget in force, after clamping.
 	Budget int `json:"budget"`
-	// Fallback tells that the summarizer named here did not keep to its limits, so
-	// that the items are the default summarizer's.
+	// Fallback tells that the summarizer named here did not keep to its limits, or said
+	// nothing that the sources say, so that the items are the default summarizer's.
 	Fallback bool `json:"fallback"`
 	// Format is [Format].
 	Format string `json:"format"`

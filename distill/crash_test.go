@@ -126,14 +126,19 @@ func TestD4_EarlierOutputsAreSourcesOnRecursionOnly(t *testing.T) {
 
 func TestD4_R5_EveryLevelIsRedactedAgain(t *testing.T) {
 	h := newHost(t)
-	h.put("Level one.")
+	leaky := func(call int64) string {
+		return fmt.Sprintf("Call %d said [BYOK:key-%d] and <REDACTED:thing> and sk-ant-%s.", call, call, "api03-q8ZrT2vWk5XcN7mB1yHs4JdF")
+	}
+	h.put(leaky(1) + "\n" + leaky(2))
 	m := &model{name: "leaky/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
-		return []distill.Item{{Text: fmt.Sprintf("Call %d said [BYOK:key-%d] and <REDACTED:thing> and sk-ant-%s.", call, call, "api03-q8ZrT2vWk5XcN7mB1yHs4JdF")}}, nil
+		return []distill.Item{{Text: leaky(call)}}, nil
 	}}
 	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
-	first := h.distill(r, distill.Options{Sources: distill.ExpireSources})
+	first := h.distill(r, distill.Options{})
 	second := h.distill(r, distill.Options{Recursive: true})
+	require.NotEqual(t, first.Output.Content, second.Output.Content)
 	for _, res := range []distill.Result{first, second} {
+		require.False(t, res.Fallback)
 		for _, text := range []string{res.Output.Content, string(h.bytesOf(res.Archive))} {
 			require.NotContains(t, text, "[BYOK:")
 			require.NotContains(t, text, "<REDACTED:")

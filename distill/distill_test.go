@@ -271,10 +271,10 @@ func TestD2_ARaceHasOneWinner(t *testing.T) {
 
 func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
 	h := newHost(t)
-	h.put("The hall is booked.", "The band is paid.")
-	const late = "zebra-crossing-41"
+	h.put("The band is paid.", "The hall is booked.")
+	const late = "hall is paid" // in words of the sources, none of which holds it
 	m := &model{name: "m/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
-		return []distill.Item{{Text: "The code is " + late + "."}}, nil
+		return []distill.Item{{Text: "The " + late + "."}}, nil
 	}}
 	r := h.runner(func(c *distill.Config) { c.Summarizer = m })
 	first := h.distill(r, distill.Options{})
@@ -286,7 +286,8 @@ func TestD2_AHitPassesTodaysRedactor(t *testing.T) {
 	second := h.distill(r, distill.Options{})
 	require.EqualValues(t, 2, m.calls.Load())
 	require.NotEqual(t, first.Archive, second.Archive)
-	require.Equal(t, "The code is [REDACTED:door].", second.Output.Content)
+	require.NotContains(t, second.Output.Content, late)
+	require.True(t, second.Fallback, "no source says the marker")
 	require.Len(t, h.outputs(), 1, "the old entry is erased")
 	require.Equal(t, []string{second.Archive}, h.archives(), "and the old archive with it")
 }

@@ -20,10 +20,13 @@
 //   - D1: a pass reads one version of memory, as far as the store has versions. Input
 //     and output together take at most the budget, on the tokenizer that is named;
 //     otherwise the error is a [*BudgetError] and nothing was written. Its minimum is
-//     exact for [Extractive]. A summarizer that overruns is replaced by that.
+//     exact for [Extractive]. A summarizer that overruns is replaced by that. Days that
+//     lines begin with count.
 //   - C8: a line that is relative to the day on which its source was written begins with that
 //     day, in UTC: "2026-03-02: Ann moves to Berlin tomorrow." So does one whose language is not
-//     known. Package consolidate says what is relative.
+//     known. Package consolidate says what is relative. Each line of a summarizer is held to
+//     its sources as a merged text is, by consolidate.Unsupported: what they do not say is left
+//     out and counted in [Result].Refused, and passages of the sources take its place.
 //   - D2: an archive is canonical JSON (RFC 8785) under its SHA-256. The same sources,
 //     budget, tokenizer, summarizer and redaction have the same bytes, in any
 //     order of writing, also if the summarizer would say otherwise a second time. Of

@@ -41,22 +41,7 @@ func (Extractive) Summarize(ctx context.Context, req Request) ([]Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(items) > 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		kept := items
-		text, err := joinRedacted(req, &kept)
-		if err != nil {
-			return nil, err
-		}
-		// Costs of items need not add up to that of their text.
-		if req.fits(text) {
-			return kept, nil
-		}
-		items = items[:len(items)-1]
-	}
-	return nil, nil
+	return fitted(ctx, req, items)
 }
 
 // collect gives the distinct passages, newest first, redacted and within MaxBytes.

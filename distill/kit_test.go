@@ -243,10 +243,12 @@ func (m *model) Summarize(_ context.Context, req distill.Request) ([]distill.Ite
 	return m.say(m.calls.Add(1), req)
 }
 
-// parrot says another thing each time.
+// parrot repeats the newest source, each time another number of its first words.
 func parrot() *model {
 	return &model{name: "parrot/1", say: func(call int64, req distill.Request) ([]distill.Item, error) {
-		return []distill.Item{{Text: fmt.Sprintf("Summary number %d.", call), Sources: []string{req.Sources[0].ID}}}, nil
+		words := strings.Fields(req.Sources[0].Text)
+		n := len(words) - int(call-1)%len(words)
+		return []distill.Item{{Text: strings.Join(words[:n], " "), Sources: []string{req.Sources[0].ID}}}, nil
 	}}
 }
 

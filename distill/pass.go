@@ -23,8 +23,12 @@ type Result struct {
 	// ran at the same time, had distilled the same sources under the same settings. Nothing
 	// was summarized again then, and Archive is that pass's archive.
 	Existing bool
-	// Fallback tells that the host's summarizer did not keep to its limits.
+	// Fallback tells that nothing is left of the answer of the host's summarizer: it did not keep to its limits, or no
+	// source says any line of it.
 	Fallback bool
+	// Refused is how many lines of that answer were left out, because their sources do not say them or because it is
+	// not known on which day (C8). It is 0 for an archive that was there.
+	Refused int
 	// Sources is how many entries were read, Left how many were not because of
 	// MaxInputEntries.
 	Sources, Left int
@@ -108,7 +112,7 @@ func (r *Runner) run(ctx context.Context, op telemetry.Op, p pass) (done Result,
 			break
 		}
 	}
-	span.Add(telemetry.Sources.Of(done.Sources))
+	span.Add(telemetry.Sources.Of(done.Sources), telemetry.Refused.Of(done.Refused))
 	if done.Output.ID != "" && !done.Existing {
 		span.Add(telemetry.Derived.Of(1))
 	}
@@ -136,6 +140,7 @@ func (p *pass) do(ctx context.Context, keep retention) (Result, error) {
 type summary struct {
 	text     string
 	fallback bool
+	refused  int // lines of the summarizer
 	expires  time.Time
 	archive  *Archive
 	address  string
@@ -151,18 +156,18 @@ func (p *pass) condense(ctx context.Context) (*summary, error) {
 	if p.budget > 0 {
 		return p.answer(ctx)
 	}
-	items, fallback, err := p.summarize(ctx, 0)
-	if err != nil || len(items) == 0 {
+	made, err := p.summarize(ctx, 0)
+	if err != nil || len(made.items) == 0 {
 		return nil, err
 	}
-	return &summary{text: join(items), fallback: fallback}, nil
+	return &summary{text: join(made.items), fallback: made.fallback, refused: made.refused}, nil
 }
 
 // publish commits the entry and its events, of a distillation with its archive and the head of the
 // index, and retires the sources, all at once. It renders no index: the head counts one archive
 // more, however many the others are.
 func (p *pass) publish(ctx context.Context, s *summary) (Result, error) {
-	done := Result{Fallback: s.fallback, Sources: len(p.sources), Left: p.left, Archive: s.address}
+	done := Result{Fallback: s.fallback, Refused: s.refused, Sources: len(p.sources), Left: p.left, Archive: s.address}
 	if s.archive != nil {
 		done.Existing, done.Budget, done.TokensUsed = s.doc.Rev != 0, p.budget, s.archive.Tokens.used()
 		done.IndexUpdated = s.existing == nil

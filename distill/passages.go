@@ -20,8 +20,8 @@ const maxPassage = 240
 // passage: the day that its line begins with, or that of writing if the passage is relative to it.
 func passages(text string, written time.Time) iter.Seq2[string, string] {
 	return func(yield func(day, passage string) bool) {
-		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\n' || r == '\r' }) {
-			own, line := facts.CutDay(strings.TrimSpace(line))
+		for line := range linesOf(text) {
+			own, line := facts.CutDay(line)
 			for line != "" {
 				n := len(line)
 				if n > maxPassage {
@@ -45,11 +45,14 @@ func passages(text string, written time.Time) iter.Seq2[string, string] {
 
 // dayOf is what stands before a text that is relative to the day on which it was written; "" before another one.
 func dayOf(text string, written time.Time) string {
-	if facts.ReadWhen(text).Day(written) == "" {
+	if !facts.ReadWhen(text).DependsOnDay() {
 		return ""
 	}
-	return written.UTC().Format(facts.ISODay) + ": "
+	return headOf(written)
 }
+
+// headOf is how a line begins that was written at an instant.
+func headOf(written time.Time) string { return written.UTC().Format(facts.ISODay) + ": " }
 
 // sentenceEnd is where a sentence ends and another one begins. Where it is in doubt, as behind "Dr."
 // and "U.S.", it is not.

@@ -23,6 +23,13 @@ type Summarizer interface {
 	// and so do a panic and a call that outlives its deadline. An answer that
 	// does not keep to the request's limits, names a source that is none, or is empty
 	// is replaced by the default summarizer's.
+	//
+	// Each line of the items is held to what their sources say, as consolidate.Unsupported
+	// does (C8). A line that adds or changes something is left out, and passages of its
+	// sources take its place as far as there is room. A line that is relative to its day, or
+	// of a language that is not known, is given the day on which its sources were written; one
+	// that begins with a day is held to what was written then. If sources of several days are
+	// behind a line with words such as "tomorrow", it is left out too.
 	Summarize(ctx context.Context, req Request) ([]Item, error)
 }
 
@@ -64,19 +71,30 @@ func (q *Request) fits(text string) bool {
 	return len(text) <= q.MaxBytes && (q.MaxTokens == 0 || q.Count(text) <= q.MaxTokens)
 }
 
-// summarize asks the summarizer, and the default one where that does not keep to
-// its limits. No items means that not even the smallest would fit.
-func (p *pass) summarize(ctx context.Context, maxTokens int) (items []Item, fallback bool, err error) {
+// summarize asks the summarizer, and the default one if nothing is left of its answer. No items means that not even the
+// smallest would fit.
+func (p *pass) summarize(ctx context.Context, maxTokens int) (made summarized, err error) {
 	req := p.request(ctx, maxTokens)
 	if _, ok := p.Summarizer.(Extractive); !ok {
-		items, err := p.callSummarizer(ctx, req)
-		if err != nil || len(items) > 0 {
-			return items, false, err
+		answer, err := p.callSummarizer(ctx, req)
+		if err != nil {
+			return summarized{}, err
 		}
-		fallback = true
+		made.items, made.refused, err = supported(ctx, req, answer)
+		if err != nil || len(made.items) > 0 {
+			return made, err
+		}
+		made.fallback = true
 	}
-	items, err = Extractive{}.Summarize(ctx, req)
-	return items, fallback, err
+	made.items, err = Extractive{}.Summarize(ctx, req)
+	return made, err
+}
+
+// summarized is a summary, with what Result tells of it.
+type summarized struct {
+	items    []Item
+	fallback bool
+	refused  int
 }
 
 func (p *pass) request(ctx context.Context, maxTokens int) Request {
@@ -86,8 +104,8 @@ func (p *pass) request(ctx context.Context, maxTokens int) Request {
 	}
 }
 
-// callSummarizer calls the host's summarizer and returns what can be used of its answer: all of
-// it or nothing.
+// callSummarizer calls the host's summarizer and returns its answer, an item a line, or nothing if it does not keep to the
+// limits.
 func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)
@@ -114,15 +132,30 @@ func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) 
 		if err != nil {
 			return nil, err
 		}
-		if text = strings.TrimSpace(text); text != "" {
-			items = append(items, Item{sortedIDs(it.Sources), text})
+		for line := range linesOf(text) {
+			items = append(items, Item{sortedIDs(it.Sources), line})
 		}
 	}
-	text, err := joinRedacted(req, &items)
-	if err != nil || len(items) == 0 || !req.fits(text) {
-		return nil, err
+	if !req.fits(join(items)) {
+		return nil, nil
 	}
 	return items, nil
+}
+
+// fitted leaves out the last items until the text keeps to the limits.
+func fitted(ctx context.Context, req Request, items []Item) ([]Item, error) {
+	for len(items) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		kept := items
+		text, err := joinRedacted(req, &kept)
+		if err != nil || req.fits(text) { // costs of items need not add up to that of their text
+			return kept, err
+		}
+		items = items[:len(items)-1]
+	}
+	return nil, nil
 }
 
 func sortedIDs(ids []string) []string {

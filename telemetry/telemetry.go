@@ -98,7 +98,7 @@ const (
 	Merged                  // entries that were retired since another one says the same
 	Superseded              // entries that were retired since another one is newer
 	Derived                 // entries, or vectors, that a pass made
-	Refused                 // groups or intentions that an engine did not accept
+	Refused                 // groups, intentions or lines of a summary that an engine did not accept
 	Skipped                 // groups that had changed, or missed instants that were passed over
 	Armed                   // commitments that were armed, or armed again
 	Claimed                 // commitments that an observation made fire

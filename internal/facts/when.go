@@ -81,6 +81,9 @@ func (w When) Day(at time.Time) string {
 	return strings.Join(slices.Compact(since), " ")
 }
 
+// DependsOnDay reports whether the text does not say the same on every day, as far as is known.
+func (w When) DependsOnDay() bool { return w.Relative || w.Unknown || len(w.dates) > 0 }
+
 // isEnglish reports whether a line has words of English, one of them no noun with a capital and three for each two that
 // are of no known language. Names and what may be either do not count; a line of numbers and codes passes.
 func (c *clock) isEnglish() bool {
