@@ -145,7 +145,7 @@ func good(task models.Task, request string) string {
 		}
 		return `{"arms":[],"unclear":false}`
 	}
-	return items(object{"notes": []int{1, 2}, "text": "Lena is to be called on 12 May."})
+	return items(object{"notes": []int{1, 2}, "text": "Call Lena on 12 May."})
 }
 
 func TestGoodAnswersAreUsed(t *testing.T) {
@@ -160,7 +160,7 @@ func TestGoodAnswersAreUsed(t *testing.T) {
 			distilled, err := w.distill(m)
 			require.NoError(t, err)
 			assert.False(t, distilled.Fallback)
-			assert.Equal(t, "Lena is to be called on 12 May.", distilled.Output.Content)
+			assert.Equal(t, "2026-03-02: Call Lena on 12 May.", distilled.Output.Content)
 			merged, err := w.consolidate(m)
 			require.NoError(t, err)
 			assert.Equal(t, 1, merged.Merged, "%+v", merged)
@@ -229,6 +229,7 @@ var hostileSummaries = map[string]string{
 	"too many":         items(slices.Repeat([]object{{"notes": []int{1}, "text": "Again and again."}}, 10000)...),
 	"a secret":         items(object{"notes": []int{1}, "text": "The key is " + secret + "."}),
 	"another language": items(object{"notes": []int{1}, "text": "Tutto bene."}),
+	"an invention":     items(object{"notes": []int{1}, "text": "Lena owes the landlord 5,000 euros since 2019."}),
 	"instructions":     items(object{"notes": []int{1}, "text": attack}),
 }
 
@@ -280,7 +281,9 @@ func TestHostileAnswersChangeNothing(t *testing.T) {
 			require.NoError(w, err)
 			assert.LessOrEqual(w, result.TokensUsed, 200)
 			assert.NotEmpty(w, result.Output.Content)
-			assert.NotContains(w, result.Output.Content, secret)
+			for _, invented := range []string{secret, "Tutto", "5,000", "Again and"} {
+				assert.NotContains(w, result.Output.Content, invented)
+			}
 		}
 		each("merge", hostileAnswers, merge)
 		each("merge", hostileMerges, merge)

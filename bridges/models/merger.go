@@ -33,7 +33,7 @@ func (g Merger) Merge(ctx context.Context, group []memory.Entry) (string, error)
 	}
 	notes := make([]note, len(texts))
 	for i := range texts {
-		notes[i].text = texts[i]
+		notes[i] = note{" written=" + dayOf(group[i].CreatedAt), texts[i]}
 	}
 	var answer struct {
 		Same *bool   `json:"same"`

@@ -162,7 +162,7 @@ func TestTheHostIsToldWhatACallCosts(t *testing.T) {
 	assert.Equal(t, "scripted/1", calls[0].Model)
 }
 
-var keyed = regexp.MustCompile(`(?m)^<note-([0-9a-f]{32}) n=\d+>$`)
+var keyed = regexp.MustCompile(`(?m)^<note-([0-9a-f]{32}) n=\d+ written=\d{4}-\d{2}-\d{2}>$`)
 
 // TestNoTextEndsItsMarks: with any text, also one that copies the marks of an earlier prompt, the
 // lines that begin and end notes are as many as there are notes; and equal entries give equal bytes.

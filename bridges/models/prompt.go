@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 )
 
 //go:embed prompts
@@ -61,6 +62,9 @@ func (in instructions) prompt(head string, notes []note) Prompt {
 
 // note is text of memory, and attributes of its own that are no text of memory.
 type note struct{ about, text string }
+
+// dayOf is the day of an instant as a note's attribute says it: in UTC, by which the engines tell days apart.
+func dayOf(at time.Time) string { return at.UTC().Format("2006-01-02") }
 
 // keyFor returns what marks the lines between which texts stand: a digest of them, of which none
 // of them has an occurrence.

@@ -24,7 +24,7 @@ func (s Summarizer) Version() string { return version(s.m.cfg.Model, summarizing
 
 // Summarize returns the model's items, the last ones left out if they exceed the request's limits.
 // It returns none, and the pass is that of [distill.Extractive], if the model refuses or its answer cannot be
-// used.
+// used. The pass leaves out each line that its notes do not say, and adds the days of those that are relative to them.
 func (s Summarizer) Summarize(ctx context.Context, req distill.Request) ([]distill.Item, error) {
 	head := fmt.Sprintf("At most %d bytes.\n", req.MaxBytes)
 	if req.MaxTokens > 0 {
@@ -32,7 +32,7 @@ func (s Summarizer) Summarize(ctx context.Context, req distill.Request) ([]disti
 	}
 	notes := make([]note, len(req.Sources))
 	for i, source := range req.Sources {
-		notes[i] = note{fmt.Sprintf(" weight=%d written=%s", source.Weight, source.CreatedAt.UTC().Format("2006-01-02")), source.Text}
+		notes[i] = note{fmt.Sprintf(" weight=%d written=%s", source.Weight, dayOf(source.CreatedAt)), source.Text}
 	}
 	var answer struct {
 		Items *[]struct {

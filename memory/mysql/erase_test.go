@@ -150,7 +150,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 	h.Tell(t, stays)
 	dieInPasses(t, h, st, net, sink, goes, stays)
 	all := func() string { return inTables(t, dsn) }
-	require.Contains(t, all(), forgetting.Mirrored(goes["killed"]))
+	require.Contains(t, all(), forgetting.Inflected(goes["killed"]))
 	gone, kept := goes.Forgotten(), append(stays.Stored(), goes["shared"])
 	restart := func() map[string]int {
 		require.NoError(t, s.end(syscall.SIGTERM)) // slowly: it purges all, and writes all pages

@@ -160,7 +160,7 @@ func TestM10_AfterForgetAloneNoByteIsLeft(t *testing.T) {
 		require.NoError(t, err)
 	}
 	all := func() string { return inTables(t, pool) }
-	require.Contains(t, all(), forgetting.Mirrored(goes["killed"]))
+	require.Contains(t, all(), forgetting.Inflected(goes["killed"]))
 	h.Forget(t, goes, stays, all)
 	h.Deliver(t, sink, goes)
 

@@ -130,7 +130,7 @@ func forgetAlone(t *testing.T, kill int) (died, uncommitted bool) {
 	for _, word := range slices.Concat(goes.Stored(), stays.Stored()) {
 		require.Positive(t, onAnyDisk(t, path, word), at)
 	}
-	made := forgetting.Mirrored(goes["killed"])
+	made := forgetting.Inflected(goes["killed"])
 	uncommitted = onAnyDisk(t, path, made) > 0 && !strings.Contains(inStore(t, db.Memory()), made)
 
 	h.Forget(t, goes, stays, func() string { return inStore(t, db.Memory()) })

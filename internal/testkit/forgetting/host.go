@@ -28,17 +28,16 @@ var Home = driver.Scope{Tenant: "acme", Ref: "support"}
 // model is a merger and a summarizer.
 type model struct{}
 
-func (model) Version() string { return "mirror/1" }
+func (model) Version() string { return "endings/1" }
 
+// say has words of the text only, up to their endings: others would be refused (C8).
 func (model) say(text string) string {
 	word, _, _ := strings.Cut(text, " ")
-	return strings.ReplaceAll(text, word, Mirrored(word))
+	return strings.ReplaceAll(text, word, Inflected(word))
 }
 
-// Merge has words of the sources only, up to their endings: others would be refused (C8).
 func (m model) Merge(_ context.Context, group []memory.Entry) (string, error) {
-	word, rest, _ := strings.Cut(group[0].Content, " ")
-	return ending(word) + " " + rest, nil
+	return m.say(group[0].Content), nil
 }
 
 func (m model) Summarize(_ context.Context, req distill.Request) (items []distill.Item, err error) {

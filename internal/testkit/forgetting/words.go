@@ -3,7 +3,6 @@ package forgetting
 import (
 	"encoding/base64"
 	"math/rand/v2"
-	"slices"
 )
 
 // Words are what a host is told about a subject, by role: its label, a tag, and the first word of
@@ -25,15 +24,8 @@ func NewWords() Words {
 	return w
 }
 
-// Mirrored is what the model of a [Host] makes of a word, so that a derived text has words of its own.
-func Mirrored(word string) string {
-	b := []byte(word)
-	slices.Reverse(b)
-	return string(b)
-}
-
-// ending is what a merge makes of a word.
-func ending(word string) string { return word + "s" }
+// Inflected is what the model of a [Host] makes of a word, so that a derived text has words of its own.
+func Inflected(word string) string { return word + "s" }
 
 func vectorOf(word string) string {
 	return base64.StdEncoding.EncodeToString([]byte("vector of " + word))
@@ -44,7 +36,10 @@ func (w Words) Stored() (words []string) {
 	for _, role := range roles {
 		words = append(words, w[role])
 	}
-	return append(words, ending(w["merged"]), ending(w["restored"]), Mirrored(w["distilled"]), Mirrored(w["shared"]), vectorOf(w["plain"]))
+	for _, role := range []string{"merged", "restored", "distilled", "shared"} {
+		words = append(words, Inflected(w[role]))
+	}
+	return append(words, vectorOf(w["plain"]))
 }
 
 // Forgotten returns the words that no store may hold after the subject was forgotten: those that were
@@ -54,7 +49,7 @@ func (w Words) Forgotten() (words []string) {
 		if role != "shared" {
 			words = append(words, w[role])
 		}
-		words = append(words, ending(w[role]), Mirrored(w[role]), vectorOf(w[role]))
+		words = append(words, Inflected(w[role]), vectorOf(w[role]))
 	}
 	return words
 }
