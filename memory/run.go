@@ -27,7 +27,8 @@ type RunConfig struct {
 	Redactor Redactor
 	// Resume continues from a token: of this run, after a suspension and in
 	// any process; of another run of the tenant, as a fork of it that sees
-	// what that run saw there. Before it waits, a host takes the token of the first
+	// what that run saw there. A fork that shares the events before that position first repeats
+	// them under its own id, by a Replay to the same token. Before it waits, a host takes the token of the first
 	// handle, and then ends that one by [Run.Abort] without a terminal event: its
 	// registry is closed and its events are delivered. The second handle needs a
 	// registry with the secrets again. If both go on, neither sees what the other

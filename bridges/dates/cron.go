@@ -25,9 +25,10 @@ var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 // first instant behind the gap (K4). One of every hour, such as "*/30 * * * *", is an interval and counts
 // the time that passes: it comes whenever the clocks show a minute of it, twice in an hour that is shown twice.
 func Cron(spec string) (commitment.Schedule, error) {
-	zone, found := strings.CutPrefix(spec, "CRON_TZ=")
+	named, found := strings.CutPrefix(spec, "CRON_TZ=")
+	zone, rest, _ := strings.Cut(named, " ")
 	// The parser panics for a zone without fields.
-	if name, rest, ok := strings.Cut(zone, " "); found && (!ok || name == "" || name == "Local" || strings.TrimSpace(rest) == "") || strings.HasPrefix(spec, "TZ=") {
+	if found && (zone == "" || zone == "Local" || strings.TrimSpace(rest) == "") || strings.HasPrefix(spec, "TZ=") {
 		return nil, errCron
 	}
 	read, err := fields.Parse(spec)

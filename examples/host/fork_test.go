@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/inmem"
 )
 
 // fork forks a run, and returns the new one's id.
@@ -76,12 +76,17 @@ func (s *served) requireShared(source, fork string, n int) {
 	}
 }
 
+// onBoth runs a test over memory and over a file.
+func onBoth(t *testing.T, name string, test func(t *testing.T, s *served)) {
+	t.Run(name+" in memory", func(t *testing.T) { test(t, over(t, inmem.New(), options{})) })
+	t.Run(name, func(t *testing.T) { test(t, serve(t, options{})) })
+}
+
 // A branch at any event has the events below it as its origin has them, with the same ids, reads memory as it was
 // there, and writes nothing of it again (runs.md §Fork; MAE-3).
 func TestM7_ABranchSharesWhatIsBelowItsForkPoint(t *testing.T) {
 	for _, name := range unaided() {
-		t.Run(name, func(t *testing.T) {
-			s := serve(t, options{})
+		onBoth(t, name, func(t *testing.T, s *served) {
 			source := s.run("a", name)
 			id := source["runId"].(string)
 			log := s.events("a", id)
@@ -217,9 +222,10 @@ func TestM7_AForkOfARunUnderWay(t *testing.T) {
 }
 
 // After a restart forks are as before it; a run that was killed is branched from at what its log had then.
-func TestM7_AForkAfterARestart(t *testing.T) {
+func TestM7_AForkAfterARestart(t *testing.T) { everywhere(t, forkAfterRestart) }
+
+func forkAfterRestart(t *testing.T, o options) {
 	waits, resume := suspended(t, "test.killed")
-	o := options{data: filepath.Join(t.TempDir(), "host.db")}
 	const killed = "run-request-killed"
 	source, branch := "", ""
 	ended := make(chan struct{})
