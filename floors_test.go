@@ -50,6 +50,7 @@ var plan = []place{
 	{dir: "internal/jsonguard", floor: -1},
 	{dir: "internal/ordered", floor: -1},
 	{dir: "internal/pages", floor: -1},
+	{dir: "internal/wallclock", floor: -1},
 
 	{dir: "events", floor: 0, ours: []string{"internal/jsonguard"}},
 	{dir: "redact", floor: 0, ours: []string{"internal/ordered"}},
@@ -102,8 +103,8 @@ var plan = []place{
 	{dir: "examples/...", floor: 5, ours: []string{"..."}, others: libraries},
 	{dir: "bridges", floor: 4, ours: []string{"memory"}}, // what bridges share is in bridges/internal
 	{dir: "bridges/anthropic/memorytool", floor: 4, ours: []string{"memory"}},
-	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment", "recall"}},
-	{dir: "bridges/dates", floor: 4, ours: []string{"commitment", "memory"}},
+	{dir: "bridges/models", floor: 4, ours: []string{"memory", "consolidate", "distill", "commitment", "recall", "internal/wallclock"}},
+	{dir: "bridges/dates", floor: 4, ours: []string{"commitment", "memory", "internal/wallclock"}},
 	{dir: "bridges/otel", floor: 4, ours: []string{"telemetry"}},
 	{dir: "bridges/mcp/cmd/...", floor: 6, ours: []string{"..."}},
 	{dir: "cmd/...", floor: 6, ours: []string{"..."}},

@@ -8,6 +8,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/internal/wallclock"
 )
 
 var errCron = errors.New("dates: the schedule is no cron expression of five fields, or never comes")
@@ -60,11 +61,11 @@ func (s schedule) Next(t time.Time) time.Time {
 	if s.wall.Hour&everyHour == everyHour {
 		return s.nextShown(t)
 	}
-	for wall := onTheWall(t, s.zone); ; {
+	for wall := wallclock.At(t, s.zone); ; {
 		if wall = s.wall.Next(wall); wall.IsZero() {
 			return wall
 		}
-		if at := firstShown(wall, s.zone); at.After(t) {
+		if at := wallclock.First(wall, s.zone); at.After(t) {
 			return at
 		}
 	}
@@ -73,7 +74,7 @@ func (s schedule) Next(t time.Time) time.Time {
 // nextShown returns the first instant after t at which the clocks show a time of the schedule.
 func (s schedule) nextShown(t time.Time) time.Time {
 	t = t.In(s.zone)
-	for after := onTheWall(t, s.zone); ; after = onTheWall(t, s.zone).Add(-time.Second) {
+	for after := wallclock.At(t, s.zone); ; after = wallclock.At(t, s.zone).Add(-time.Second) {
 		wall := s.wall.Next(after)
 		if wall.IsZero() {
 			return wall

@@ -11,6 +11,7 @@ import (
 	"github.com/markusmobius/go-dateparser/date"
 
 	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/internal/wallclock"
 	"github.com/openwop/agentmemory/memory"
 )
 
@@ -135,8 +136,8 @@ func evaluate(phrase string, now time.Time) (time.Time, bool) {
 	if offset.MatchString(phrase) {
 		return readDate(phrase, now)
 	}
-	wall, ok := readDate(phrase, onTheWall(now, now.Location()))
-	return firstShown(wall, now.Location()), ok
+	wall, ok := readDate(phrase, wallclock.At(now, now.Location()))
+	return wallclock.First(wall, now.Location()), ok
 }
 
 // readDate lets the library read a phrase at an instant, in its location.
