@@ -169,6 +169,26 @@ func TestGoodAnswersAreUsed(t *testing.T) {
 	}
 }
 
+// A time of day that a model finds is the first instant at which the clocks show it, or the first behind what they skip.
+func TestK4_ATimeThatTheClocksSkipOrShowTwice(t *testing.T) {
+	for said, want := range map[string]string{
+		"2026-05-12T17:00": "2026-05-12T15:00:00Z",
+		"2026-10-25T02:30": "2026-10-25T00:30:00Z", // in Rome, and once more an hour later
+		"2026-03-29T02:30": "2026-03-29T01:00:00Z", // skipped
+	} {
+		w := newWorld(t)
+		inferred, err := w.infer(serve(t, func(_ models.Task, request string) string {
+			if strings.Contains(request, "Call Lena") {
+				return arm("at", said)
+			}
+			return `{"arms":[],"unclear":false}`
+		}).over(t, models.Config{})["anthropic"])
+		require.NoError(t, err)
+		require.Len(t, inferred.Armed, 1, said)
+		assert.Equal(t, want, inferred.Armed[0].Arm.At.UTC().Format(time.RFC3339), said)
+	}
+}
+
 var long = strings.Repeat("again and ", 1<<20) // ten megabytes
 
 // hostileAnswers are what a bad, misled or broken model may say to any question.
@@ -213,7 +233,7 @@ var hostileMerges = map[string]string{
 
 var hostileArms = map[string]string{
 	"an invented id": say(object{"unclear": false, "arms": []object{{"memoryId": "mem_1", "kind": "every", "value": "1h", "once": false}}}),
-	"past":           arm("at", "2020-01-01T00:00"), "far": arm("at", "9999-12-31T23:59"), "skipped by clocks": arm("at", "2026-03-29T02:30"),
+	"past":           arm("at", "2020-01-01T00:00"), "far": arm("at", "9999-12-31T23:59"),
 	"no date": arm("at", "tomorrow"), "too often": arm("every", "1ns"), "backwards": arm("every", "-1h"),
 	"never": arm("every", "2540400h"), "no schedule": arm("cron", "61 25 * * *"), "no such day": arm("cron", "0 0 31 2 *"),
 	"a predicate": arm("predicate", "door-opened"), "a long schedule": arm("cron", strings.Repeat("1,", 1<<16)+"1 * * * *"),

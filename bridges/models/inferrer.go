@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/openwop/agentmemory/commitment"
+	"github.com/openwop/agentmemory/internal/wallclock"
 )
 
 // What an [Inferrer] says of an entry, besides the phrases of package commitment.
@@ -43,11 +44,11 @@ func zoneOf(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// localTime reads a date and a time of day. It is not ok if the clocks of the zone skip it.
+// localTime reads a date and a time of day: the first instant at which the clocks of the zone show them (K4).
 func localTime(value string, zone *time.Location) (time.Time, bool) {
 	const form = "2006-01-02T15:04"
-	t, err := time.ParseInLocation(form, value, zone)
-	return t, err == nil && t.Format(form) == value
+	wall, err := time.Parse(form, value)
+	return wallclock.First(wall, zone), err == nil && wall.Format(form) == value
 }
 
 // Version names the model, the prompt and the zone.
