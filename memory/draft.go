@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openwop/agentmemory/internal/hostcall"
+	"github.com/openwop/agentmemory/memory/driver"
 )
 
 // Redactor takes the secrets of one run, or of one background pass, out of text.
@@ -66,10 +67,22 @@ type Draft struct {
 	// frees its key. Keys have 1 to 512 bytes without control characters, and need a store
 	// that is a Transactor. Empty is no key.
 	Key string
+	// Name is held by at most one live entry of the ref, such as the path of a file: a write is
+	// [ErrConflict] while another live entry holds it. An entry holds the name under which it was
+	// written until it ends; one that replaces it holds what its own draft names. Names have 1 to
+	// 512 bytes without control characters, are not stored, and need a store that is a
+	// Transactor. One that holds a secret is refused. Empty is no name.
+	Name string
+	// Replaces are entries that this one takes the place of, in the mutation that writes it, as
+	// [Run.Replace] says it of one. The first gives the subjects and the expiry.
+	Replaces []string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere, rounded down to a
 	// whole millisecond; zero is now. A run cannot backdate.
 	CreatedAt time.Time
 }
+
+// conditional reports whether the draft is written only if other entries are as it says.
+func (d *Draft) conditional() bool { return d.Name != "" || len(d.Replaces) > 0 }
 
 // writer is what a run and a job have in common: whose they are, and their
 // redactor.
@@ -181,7 +194,12 @@ func (w writer) entry(ctx context.Context, d Draft, derived bool, now time.Time)
 	if err := w.checkKey(d.Key); err != nil {
 		return Entry{}, err
 	}
-	attributed = append(attributed, name{"Draft.Key", d.Key})
+	if d.Name != "" {
+		if err := checkName("Draft.Name", d.Name, driver.MaxKeyBytes); err != nil {
+			return Entry{}, err
+		}
+	}
+	attributed = append(attributed, name{"Draft.Key", d.Key}, name{"Draft.Name", d.Name})
 	if err := w.identifiers(ctx, append(attributed, names("a subject", d.Subjects...)...)...); err != nil {
 		return Entry{}, err
 	}

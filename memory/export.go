@@ -60,7 +60,7 @@ func (b *Bank) export(ctx context.Context, tenant, subject string, yield func(Ex
 				return shape(err)
 			}
 			made := slices.ContainsFunc(d.Of, func(id string) bool { return about[ref][id] })
-			if made && d.Kind != keyKind && !yield(Exported{Document: &d}, nil) {
+			if made && d.Kind != keyKind && d.Kind != nameKind && !yield(Exported{Document: &d}, nil) {
 				return nil
 			}
 		}

@@ -116,6 +116,9 @@ func (j *Job) beginRead(ctx context.Context, ref string) (s Scope, ok bool, err 
 
 // Put redacts a draft and writes it, as [Run.Put] does. Only a job may backdate.
 func (j *Job) Put(ctx context.Context, ref string, d Draft) (e Entry, err error) {
+	if d.conditional() {
+		return putOne(ctx, j.PutAll, ref, d)
+	}
 	ctx, span := j.Begin(ctx, telemetry.Put)
 	defer span.Done(&err)
 	s, err := j.enter(ctx, ref)

@@ -29,6 +29,10 @@ import (
 // replaced, merged or deleted it since the run started, or it has expired; otherwise those of
 // [Run.Put]. After any of them nothing was written, but for [ErrInternal].
 func (r *Run) Replace(ctx context.Context, ref, id string, d Draft) (e Entry, err error) {
+	if d.conditional() {
+		d.Replaces = append([]string{id}, d.Replaces...)
+		return putOne(ctx, r.PutAll, ref, d)
+	}
 	ctx, span := r.bank.begin(ctx, telemetry.Rewrite)
 	defer span.Done(&err)
 	if err := r.enter(); err != nil {
@@ -49,8 +53,7 @@ func (r *Run) Replace(ctx context.Context, ref, id string, d Draft) (e Entry, er
 		return e, err
 	}
 	r.viewLock.Lock()
-	r.view.hide(ref, id)
-	r.view.add(ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
+	r.view.replace(ref, []string{id}, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 	r.viewLock.Unlock()
 	span.Add(telemetry.Records.Of(2), telemetry.Redactions.Of(redactions(&d, &e)))
 	return e, nil

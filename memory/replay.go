@@ -207,7 +207,7 @@ func (p *replayer) replace(ctx context.Context, s Scope, id string, d Draft) (En
 	}
 	old, err := p.get(ctx, s.Ref, id)
 	if err == nil {
-		err = p.ended(ctx, s, id, Superseded, p.nextID(s.Ref))
+		err = p.ended(ctx, s, id, Superseded, p.nextID(s.Ref, 0))
 	}
 	if err != nil {
 		return Entry{}, err
@@ -250,10 +250,10 @@ func (p *replayer) restored(ctx context.Context, s Scope, id string) (bool, erro
 	return slices.Contains(since.Restored, id), shape(err)
 }
 
-// nextID is the id of the next recorded write; empty if there is none.
-func (p *replayer) nextID(ref string) string {
-	if left := p.left[ref]; len(left) > 0 {
-		return left[0].Payload.(events.MemoryWritten).MemoryID
+// nextID is the id of the recorded write after n others; empty if there is none.
+func (p *replayer) nextID(ref string, n int) string {
+	if left := p.left[ref]; len(left) > n {
+		return left[n].Payload.(events.MemoryWritten).MemoryID
 	}
 	return ""
 }

@@ -254,8 +254,8 @@ func (j *Job) deriveAll(ctx context.Context, s Scope, all []Derived, m *driver.M
 func (j *Job) derive(ctx context.Context, d *Derived, sources map[string]*Record, now time.Time) (Entry, error) {
 	draft := d.Draft
 	draft.NodeID = "" // no node made it (RFC 0068 §D)
-	if draft.Key != "" {
-		return Entry{}, fail(ErrValidation, "Derived.Draft.Key is set, and a derived entry has no key")
+	if draft.Key != "" || draft.conditional() {
+		return Entry{}, fail(ErrValidation, "Derived.Draft has a Key, a Name or Replaces, and a derived entry has none")
 	}
 	e, err := j.entry(ctx, draft, true, now)
 	if err != nil {

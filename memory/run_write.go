@@ -16,6 +16,9 @@ import (
 // [ErrSecretLeakage], [ErrBacklog], [ErrEnded], [ErrDiverged] in a replay. After
 // [ErrInternal] the entry may have been written; a second try writes another one.
 func (r *Run) Put(ctx context.Context, ref string, d Draft) (e Entry, err error) {
+	if d.conditional() {
+		return putOne(ctx, r.PutAll, ref, d)
+	}
 	ctx, span := r.bank.begin(ctx, telemetry.Put)
 	defer span.Done(&err)
 	if err := r.enter(); err != nil {

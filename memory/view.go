@@ -69,6 +69,14 @@ func (v *view) drop(ref, id string) (dropped bool) {
 	return true
 }
 
+// replace lays a write over the view and takes out what it replaced.
+func (v *view) replace(ref string, ids []string, e ownEntry) {
+	for _, id := range ids {
+		v.hide(ref, id)
+	}
+	v.add(ref, e)
+}
+
 // hide takes an entry out of the view, whose it ever was.
 func (v *view) hide(ref, id string) {
 	if v.hidden[ref] == nil {
