@@ -51,14 +51,12 @@ func (f *Files) Do(ctx context.Context, input []byte) (text string, failed bool)
 	switch {
 	case errors.As(err, &why):
 		return string(why), true
-	case errors.Is(err, errSecretPath):
-		return "Error: the path holds a secret and was not used", true
 	case errors.Is(err, memory.ErrValidation):
 		return "Error: memory cannot hold this text (" + err.Error() + ")", true
 	case errors.Is(err, memory.ErrStorageLimit):
 		return "Error: memory is full. Delete files first.", true
 	case errors.Is(err, memory.ErrSecretLeakage):
-		return "Error: the text holds a secret and was not stored", true
+		return "Error: the path or the text holds a secret and was not stored", true
 	}
 	return "Error: memory is not available. Nothing can be said of whether the change was made.", true
 }
@@ -68,19 +66,19 @@ func (f *Files) do(ctx context.Context, c *command) (string, error) {
 	case c.Command == "view" && c.Path != nil:
 		return f.view(ctx, *c.Path, c.ViewRange)
 	case c.Command == "create" && c.Path != nil && c.FileText != nil:
-		return f.create(ctx, *c.Path, *c.FileText)
+		return f.edit(ctx, func() (string, error) { return f.create(ctx, *c.Path, *c.FileText) })
 	case c.Command == "str_replace" && c.Path != nil && c.OldStr != nil:
 		text := ""
 		if c.NewStr != nil {
 			text = *c.NewStr
 		}
-		return f.replace(ctx, *c.Path, *c.OldStr, text)
+		return f.edit(ctx, func() (string, error) { return f.replace(ctx, *c.Path, *c.OldStr, text) })
 	case c.Command == "insert" && c.Path != nil && c.InsertLine != nil && c.InsertText != nil:
-		return f.insert(ctx, *c.Path, *c.InsertLine, *c.InsertText)
+		return f.edit(ctx, func() (string, error) { return f.insert(ctx, *c.Path, *c.InsertLine, *c.InsertText) })
 	case c.Command == "delete" && c.Path != nil:
-		return f.delete(ctx, *c.Path)
+		return f.edit(ctx, func() (string, error) { return f.delete(ctx, *c.Path) })
 	case c.Command == "rename" && c.OldPath != nil && c.NewPath != nil:
-		return f.rename(ctx, *c.OldPath, *c.NewPath)
+		return f.edit(ctx, func() (string, error) { return f.rename(ctx, *c.OldPath, *c.NewPath) })
 	}
 	return "", refused("Error: unknown command, or a parameter of it is missing")
 }
@@ -98,11 +96,11 @@ func at(p string) (string, error) {
 	return clean, nil
 }
 
-// file returns the entry of a file that must be there.
-func (f *Files) file(ctx context.Context, p string) (string, memory.Entry, error) {
+// file returns a file that must be there.
+func (f *Files) file(ctx context.Context, p string) (string, file, error) {
 	clean, err := at(p)
 	if err != nil {
-		return "", memory.Entry{}, err
+		return "", file{}, err
 	}
 	e, ok, err := f.read(ctx, clean)
 	if err == nil && !ok {
@@ -164,7 +162,7 @@ func numbered(lines []string, first, last int) string {
 }
 
 // list is a directory, two levels deep, with the sizes of what is in it.
-func list(dir string, files map[string]memory.Entry) (string, error) {
+func list(dir string, files map[string]*file) (string, error) {
 	sizes := map[string]int{}
 	for p, e := range files {
 		below, ok := strings.CutPrefix(p, dir+"/")
@@ -231,11 +229,11 @@ func (f *Files) create(ctx context.Context, p, text string) (string, error) {
 	if err := f.free(ctx, clean, "Error: File "+clean+" already exists"); err != nil {
 		return "", err
 	}
-	var subjects []string
+	d := version(clean, text)
 	if f.cfg.Subjects != nil {
-		subjects = f.cfg.Subjects(clean)
+		d.Subjects = f.cfg.Subjects(clean)
 	}
-	if err := f.write(ctx, clean, text, subjects); err != nil {
+	if err := f.cfg.Memory.putAll(ctx, f.cfg.Ref, []memory.Draft{d}); err != nil {
 		return "", err
 	}
 	return "File created successfully at: " + clean, nil
@@ -254,7 +252,7 @@ func (f *Files) replace(ctx context.Context, p, before, after string) (string, e
 		return "", refused(fmt.Sprintf("No replacement was performed. Multiple occurrences of old_str `%s` in lines: %s. Please ensure it is unique", before, occurrences(e.Content, before)))
 	}
 	edited := head + after + tail
-	if err := f.write(ctx, clean, edited, e.Subjects); err != nil {
+	if err := f.write(ctx, clean, edited, e); err != nil {
 		return "", err
 	}
 	lines := strings.Split(edited, "\n")
@@ -290,19 +288,19 @@ func (f *Files) insert(ctx context.Context, p string, line int, text string) (st
 		return "", refused(fmt.Sprintf("Error: Invalid `insert_line` parameter: %d. It should be within the range of lines of the file: [0, %d]", line, len(lines)))
 	}
 	added := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-	if err := f.write(ctx, clean, strings.Join(slices.Insert(lines, line, added...), "\n"), e.Subjects); err != nil {
+	if err := f.write(ctx, clean, strings.Join(slices.Insert(lines, line, added...), "\n"), e); err != nil {
 		return "", err
 	}
 	return "The file " + clean + " has been edited.", nil
 }
 
 // below returns the file at a path, or the files in the directory there.
-func (f *Files) below(ctx context.Context, p string) (map[string]memory.Entry, error) {
+func (f *Files) below(ctx context.Context, p string) (map[string]*file, error) {
 	files, err := f.all(ctx)
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(files, func(other string, _ memory.Entry) bool { return other != p && !strings.HasPrefix(other, p+"/") })
+	maps.DeleteFunc(files, func(other string, _ *file) bool { return other != p && !strings.HasPrefix(other, p+"/") })
 	if len(files) == 0 {
 		return nil, refused("Error: The path " + p + " does not exist")
 	}
@@ -321,10 +319,12 @@ func (f *Files) delete(ctx context.Context, p string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		if err := f.remove(ctx, file, files[file].Subjects); err != nil {
-			return "", err
-		}
+	var ids []string
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		ids = append(ids, files[p].versions...)
+	}
+	if err := f.cfg.Memory.end(ctx, f.cfg.Ref, ids); err != nil {
+		return "", err
 	}
 	return "Successfully deleted " + clean, nil
 }
@@ -348,24 +348,16 @@ func (f *Files) rename(ctx context.Context, from, to string) (string, error) {
 	if err := f.free(ctx, made, "Error: The destination "+made+" already exists"); err != nil {
 		return "", err
 	}
-	moves := slices.Sorted(maps.Keys(files))
-	for _, file := range moves {
-		if _, ok := normal(made + strings.TrimPrefix(file, old)); !ok {
+	var moved []memory.Draft
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		below := made + strings.TrimPrefix(p, old)
+		if _, ok := normal(below); !ok {
 			return "", refused("Error: a path below " + made + " would be too long")
 		}
+		moved = append(moved, version(below, files[p].Content, files[p].versions...))
 	}
-	for i, file := range moves { // first all copies, so that nothing is lost on the way
-		if err := f.write(ctx, made+strings.TrimPrefix(file, old), files[file].Content, files[file].Subjects); err != nil {
-			for _, file := range moves[:i] { // as well as it goes
-				_ = f.remove(context.WithoutCancel(ctx), made+strings.TrimPrefix(file, old), files[file].Subjects)
-			}
-			return "", err
-		}
-	}
-	for _, file := range moves {
-		if err := f.remove(ctx, file, files[file].Subjects); err != nil {
-			return "", err
-		}
+	if err := f.cfg.Memory.putAll(ctx, f.cfg.Ref, moved); err != nil {
+		return "", err
 	}
 	return "Successfully renamed " + old + " to " + made, nil
 }

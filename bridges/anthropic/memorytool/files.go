@@ -2,7 +2,6 @@ package memorytool
 
 import (
 	"context"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -20,50 +19,8 @@ const MaxPath = 200
 const (
 	fileTag = "memory-file"         // of every entry of this package
 	pathTag = "file:"               // and the path
-	goneTag = "memory-file-deleted" // of the mark that a delete leaves
+	goneTag = "memory-file-deleted" // of the mark by which a run ends a file
 )
-
-// Memory is what the files are kept in. A *memory.Run is one, whose view holds for the run;
-// [Live] makes one of live memory.
-type Memory interface {
-	List(ctx context.Context, ref string, o memory.ListOptions) ([]memory.Entry, error)
-	Put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error)
-	Delete(ctx context.Context, ref, id string) (bool, error)
-}
-
-// InRun is the memory of a run: its view and its own writes.
-func InRun(run *memory.Run) Memory { return runMemory{run.Memory(), run} }
-
-type runMemory struct {
-	memory.Reader
-	run *memory.Run
-}
-
-func (m runMemory) Put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error) {
-	return m.run.Put(ctx, ref, d)
-}
-
-func (m runMemory) Delete(ctx context.Context, ref, id string) (bool, error) {
-	return m.run.Delete(ctx, ref, id)
-}
-
-// Live is a tenant's memory as it is at each call.
-func Live(bank *memory.Bank, job *memory.Job) Memory {
-	return liveMemory{bank.Reader(job.Tenant()), job}
-}
-
-type liveMemory struct {
-	memory.Reader
-	job *memory.Job
-}
-
-func (m liveMemory) Put(ctx context.Context, ref string, d memory.Draft) (memory.Entry, error) {
-	return m.job.Put(ctx, ref, d)
-}
-
-func (m liveMemory) Delete(ctx context.Context, ref, id string) (bool, error) {
-	return m.job.Delete(ctx, ref, id)
-}
 
 // Config says where the files are.
 type Config struct {
@@ -77,10 +34,13 @@ type Config struct {
 }
 
 // Files answers the tool's commands. Use [New].
-type Files struct{ cfg Config }
+type Files struct {
+	cfg  Config
+	turn chan struct{} // holds the edit that is under way
+}
 
 // New returns the files of a memory.
-func New(cfg Config) *Files { return &Files{cfg} }
+func New(cfg Config) *Files { return &Files{cfg, make(chan struct{}, 1)} }
 
 // normal returns a path below Root without a slash at its end. What would leave Root, or is no
 // path of the tool, is not valid.
@@ -94,44 +54,49 @@ func normal(p string) (string, bool) {
 		!strings.Contains(strings.ToLower(trimmed), "%2e")
 }
 
-// read returns the newest entry of a path. ok is false if there is no such file.
-func (f *Files) read(ctx context.Context, p string) (e memory.Entry, ok bool, err error) {
-	for e, err := range f.versions(ctx, p) {
-		return e, err == nil && !slices.Contains(e.Tags, goneTag), err
-	}
-	return memory.Entry{}, false, nil
+// file is a file with the ids of its live versions, newest first: one, unless another writer than this
+// package has made more.
+type file struct {
+	memory.Entry
+	versions []string
 }
 
-// versions yields the entries of a path, newest first.
-func (f *Files) versions(ctx context.Context, p string) func(yield func(memory.Entry, error) bool) {
-	return func(yield func(memory.Entry, error) bool) {
-		for e, err := range f.entries(ctx, pathTag+p) {
-			if at, ok := pathOf(&e); (err != nil || ok && at == p) && !yield(e, err) {
-				return
-			}
+// add takes in another version of the file, which is older than those before.
+func (f *file) add(e memory.Entry) {
+	if len(f.versions) == 0 {
+		f.Entry = e
+	}
+	f.versions = append(f.versions, e.ID)
+}
+
+// read returns the file at a path. found is false if there is no such file.
+func (f *Files) read(ctx context.Context, p string) (is file, found bool, err error) {
+	for e, err := range f.entries(ctx, pathTag+p) {
+		if err != nil {
+			return file{}, false, err
+		}
+		if at, ok := pathOf(&e); ok && at == p {
+			is.add(e)
 		}
 	}
+	return is, len(is.versions) > 0, nil
 }
 
-// all returns the newest entries of all files, by path.
-func (f *Files) all(ctx context.Context) (map[string]memory.Entry, error) {
-	newest := map[string]memory.Entry{}
+// all returns all files by path.
+func (f *Files) all(ctx context.Context) (map[string]*file, error) {
+	files := map[string]*file{}
 	for e, err := range f.entries(ctx, fileTag) {
 		if err != nil {
 			return nil, err
 		}
 		if p, ok := pathOf(&e); ok {
-			if _, later := newest[p]; !later {
-				newest[p] = e
+			if files[p] == nil {
+				files[p] = new(file)
 			}
+			files[p].add(e)
 		}
 	}
-	for p, e := range newest {
-		if slices.Contains(e.Tags, goneTag) {
-			delete(newest, p)
-		}
-	}
-	return newest, nil
+	return files, nil
 }
 
 // entries yields the entries with a tag, newest first.
@@ -166,62 +131,4 @@ func pathOf(e *memory.Entry) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-var errSecretPath = errors.New("memorytool: the path holds a secret")
-
-// write makes text the file at a path and deletes what was there.
-func (f *Files) write(ctx context.Context, p, text string, subjects []string) error {
-	before, err := f.ids(ctx, p)
-	if err != nil {
-		return err
-	}
-	e, err := f.cfg.Memory.Put(ctx, f.cfg.Ref, memory.Draft{Content: text, Tags: []string{fileTag, pathTag + p}, Subjects: subjects})
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(e.Tags, pathTag+p) { // the redactor has changed it
-		before, err = []string{e.ID}, errSecretPath
-	}
-	if failed := f.drop(ctx, before); failed != nil {
-		return failed
-	}
-	return err
-}
-
-// remove makes a path one that has no file. It needs no room but where a view goes on showing
-// what was deleted.
-func (f *Files) remove(ctx context.Context, p string, subjects []string) error {
-	ids, err := f.ids(ctx, p)
-	if err == nil {
-		err = f.drop(ctx, ids)
-	}
-	if err == nil {
-		ids, err = f.ids(ctx, p)
-	}
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	_, err = f.cfg.Memory.Put(ctx, f.cfg.Ref, memory.Draft{Tags: []string{fileTag, pathTag + p, goneTag}, Subjects: subjects})
-	return err
-}
-
-// ids are those of the entries of a path.
-func (f *Files) ids(ctx context.Context, p string) (ids []string, err error) {
-	for e, err := range f.versions(ctx, p) {
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, e.ID)
-	}
-	return ids, nil
-}
-
-func (f *Files) drop(ctx context.Context, ids []string) error {
-	for _, id := range ids {
-		if _, err := f.cfg.Memory.Delete(ctx, f.cfg.Ref, id); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -279,6 +279,7 @@ func TestLaws(t *testing.T) {
 						require.Equal(t, strings.Contains(text, "already exists"), failed, text)
 						return path
 					},
+					Edit: func(line string) bool { return edit(t, f, line) },
 					Recall: func(string) (said string) {
 						for _, line := range strings.Split(ok(t, f, "command", "view", "path", "/memories"), "\n")[2:] {
 							_, path, _ := strings.Cut(line, "\t")
@@ -294,6 +295,23 @@ func TestLaws(t *testing.T) {
 			}})
 		})
 	}
+}
+
+// edit adds a line to the one file that all edit, by one of the commands that can.
+func edit(t *testing.T, f *memorytool.Files, line string) bool {
+	const file = "/memories/shared"
+	text, failed := call(f, "command", "create", "path", file, "file_text", "end")
+	if strings.Contains(text, "another writer") {
+		return false
+	}
+	require.True(t, !failed || strings.Contains(text, "already exists"), text)
+	if sha256.Sum256([]byte(line))[0]%2 == 0 {
+		text, failed = call(f, "command", "insert", "path", file, "insert_line", 0, "insert_text", line)
+	} else {
+		text, failed = call(f, "command", "str_replace", "path", file, "old_str", "end", "new_str", line+"\nend")
+	}
+	require.True(t, !failed || strings.Contains(text, "another writer") || strings.Contains(text, "other writers"), text)
+	return !failed
 }
 
 func sqliteStore(t *testing.T, file string) driver.Adapter {

@@ -30,11 +30,14 @@ type Bridge struct {
 	Without map[string]string
 }
 
-// Session is what a model or a program does through a bridge. Delete, Forget and List are nil if the bridge has no such
+// Session is what a model or a program does through a bridge. Edit, Delete, Forget and List are nil if the bridge has no such
 // thing. A function fails the test if the bridge fails.
 type Session struct {
 	// Remember stores a fact and returns the id by which Delete finds it. The same fact is the same call, tried again.
 	Remember func(f Fact) (id string)
+	// Edit adds a line to the one text that all sessions of a tenant edit. It reports false if the bridge refused that
+	// because another session has changed the text.
+	Edit func(line string) bool
 	// Recall returns all that the bridge says, in any way, to a user who asks a question.
 	Recall func(question string) string
 	// List returns all that it says without a question.
@@ -67,6 +70,7 @@ func Run(t *testing.T, b Bridge) {
 		{"M6", "AViewDoesNotMove", viewDoesNotMove},
 		{"M8", "ARepeatedCallWritesOnce", writesOnce},
 		{"M8", "AKilledProcessLosesNothing", killsLoseNothing},
+		{"B", "NoAcknowledgedEditIsLost", sqliteEdits},
 		{"M10", "WhatIsForgottenIsGone", forgottenIsGone},
 	} {
 		t.Run(law.number+"_"+law.name, func(t *testing.T) {
