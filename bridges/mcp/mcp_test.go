@@ -344,6 +344,7 @@ func TestLaws(t *testing.T) {
 	live := map[string]string{"M6": "the server shows live memory, see Config.View"}
 	for name, without := range map[string]map[string]string{"live": live, "view": {}} {
 		without["M8"] = "a client names no call, so that one that is tried again is another one"
+		without["B"] = "see TestB_NoAcknowledgedEditIsLost"
 		t.Run(name, func(t *testing.T) {
 			bridgetest.Run(t, bridgetest.Bridge{Without: without, Open: func(t *testing.T, h *bridgetest.Host, tenant, _ string) bridgetest.Session {
 				cfg := (&host{h}).config(t, tenant)

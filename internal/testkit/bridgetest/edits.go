@@ -16,45 +16,48 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary is a process that edits if these variables name where its memory is, which of the editors it is, and the
-// first of its edits.
+// The test binary is a process that edits if these variables name where its memory is, and whose memory it is, which of the
+// editors it is and the first of its edits.
 const (
 	editPlace = "AGENTMEMORY_BRIDGETEST_EDIT_PLACE"
 	editFrom  = "AGENTMEMORY_BRIDGETEST_EDIT_FROM"
 
-	editors   = 6   // processes at once
-	edits     = 100 // of each
-	killEvery = 40  // edits, on the average, that a process outlives
+	editors = 6 // processes at once
 )
 
-// editsOfEach returns how many edits a process makes.
+// editsOfEach returns how many edits a process makes. The usual ones are the first of the long form.
 func editsOfEach() int {
-	if testing.Short() {
-		return edits / 5
+	switch {
+	case os.Getenv("AGENTMEMORY_LONG") != "":
+		return 100
+	case testing.Short():
+		return 12
 	}
-	return edits
+	return 36
 }
 
 // NoAcknowledgedEditIsLost has six processes edit one text at the same time, some of which are killed. What was
-// acknowledged is in live memory exactly once at the end, so that there are not two versions of the text either. place is
-// what the bridge's Store opens: a file, or a server.
-func NoAcknowledgedEditIsLost(t *testing.T, b Bridge, place string) {
-	if of := os.Getenv(editPlace); of != "" {
-		editUntilDone(t, b, of)
+// acknowledged is in live memory exactly once at the end, so that there are not two versions of the text either. prepare
+// returns what the bridge's Store opens, a file or the address of a server, and is called in the test's own process only.
+func NoAcknowledgedEditIsLost(t *testing.T, b Bridge, prepare func() string) {
+	if place := os.Getenv(editPlace); place != "" {
+		editUntilDone(t, b, place)
 		return
 	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	NewHost(t, b.Store(t, place)) // with its schema
+	place := prepare()
+	b.Store(t, place)                                       // which makes the schema
+	tenant := fmt.Sprintf("edits-%d-%x", os.Getpid(), seed) // a server may not be only ours
 	said := make([][]int, editors)
 	var wg sync.WaitGroup
 	for editor := range editors {
 		wg.Go(func() {
-			said[editor] = editAndKill(t, place, editor, rand.New(rand.NewPCG(seed, uint64(editor))))
+			said[editor] = editAndKill(t, place, tenant, editor, rand.New(rand.NewPCG(seed, uint64(editor))))
 		})
 	}
 	wg.Wait()
-	texts := strings.Join(NewHost(t, b.Store(t, place)).Texts("acme"), "\n")
+	texts := strings.Join(NewHost(t, b.Store(t, place)).Texts(tenant), "\n")
 	for editor, acknowledged := range said {
 		assert.Greater(t, len(acknowledged), editsOfEach()/2, "edits of process %d that were acknowledged", editor)
 		wrong := map[int]int{}
@@ -68,21 +71,22 @@ func NoAcknowledgedEditIsLost(t *testing.T, b Bridge, place string) {
 }
 
 func sqliteEdits(t *testing.T, _ *Host, b Bridge) {
-	NoAcknowledgedEditIsLost(t, b, filepath.Join(t.TempDir(), "memory.db"))
+	NoAcknowledgedEditIsLost(t, b, func() string { return filepath.Join(t.TempDir(), "memory.db") })
 }
 
 func editOf(editor, n int) string { return fmt.Sprintf("editor%d edit%d.", editor, n) }
 
 // editUntilDone makes the edits that are left of one process and says which were acknowledged.
 func editUntilDone(t *testing.T, b Bridge, place string) {
+	var tenant string
 	var editor, from int
-	_, err := fmt.Sscanf(os.Getenv(editFrom), "%d %d", &editor, &from)
+	_, err := fmt.Sscanf(os.Getenv(editFrom), "%s %d %d", &tenant, &editor, &from)
 	require.NoError(t, err)
 	h := NewHost(t, b.Store(t, place))
-	s := b.open(t, h, "acme")
+	s := b.open(t, h, tenant)
 	for n := from; n < editsOfEach(); n++ {
 		for !s.edit(editOf(editor, n)) {
-			s = b.open(t, h, "acme") // which sees what the others did
+			s = b.open(t, h, tenant) // which sees what the others did
 		}
 		fmt.Println(n)
 	}
@@ -97,11 +101,10 @@ func (s Session) edit(text string) bool {
 	return true
 }
 
-// editAndKill runs one of the processes, again and again after it was killed, and returns its edits that were
-// acknowledged. An edit during which it was killed may have been made or not, and is left out.
-func editAndKill(t *testing.T, place string, editor int, random *rand.Rand) (said []int) {
+// editAndKill runs one of the processes, and again after each kill, and returns its edits that were acknowledged. An edit during which it was killed may have been made or not, and is left out.
+func editAndKill(t *testing.T, place, tenant string, editor int, random *rand.Rand) (said []int) {
 	for from := 0; from < editsOfEach(); from++ {
-		part := editingProcess(t, place, editor, from, 1+random.IntN(2*killEvery))
+		part := editingProcess(t, place, fmt.Sprint(tenant, " ", editor, " ", from), 1+random.IntN(editsOfEach()))
 		if said = append(said, part...); len(part) > 0 {
 			from = part[len(part)-1] + 1
 		}
@@ -109,8 +112,8 @@ func editAndKill(t *testing.T, place string, editor int, random *rand.Rand) (sai
 	return said
 }
 
-// editingProcess runs a process from one of its edits on, kills it after some that it acknowledged, and returns these.
-func editingProcess(t *testing.T, place string, editor, from, edits int) (said []int) {
+// editingProcess runs a process that editFrom describes, kills it after some edits that it acknowledged, and returns these.
+func editingProcess(t *testing.T, place, from string, edits int) (said []int) {
 	self, err := os.Executable()
 	if !assert.NoError(t, err) {
 		return nil
@@ -118,7 +121,7 @@ func editingProcess(t *testing.T, place string, editor, from, edits int) (said [
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	cmd := exec.CommandContext(ctx, self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", fmt.Sprintf("-test.short=%t", testing.Short()))
-	cmd.Env = append(os.Environ(), editPlace+"="+place, fmt.Sprintf("%s=%d %d", editFrom, editor, from))
+	cmd.Env = append(os.Environ(), editPlace+"="+place, editFrom+"="+from)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if !assert.NoError(t, err) || !assert.NoError(t, cmd.Start()) {
@@ -136,7 +139,7 @@ func editingProcess(t *testing.T, place string, editor, from, edits int) (said [
 		}
 	}
 	if err := cmd.Wait(); err != nil && len(said) < edits {
-		assert.NoError(t, err, "process %d: %s", editor, strings.Join(rest, "\n"))
+		assert.NoError(t, err, "process %s: %s", from, strings.Join(rest, "\n"))
 	}
 	return said
 }
