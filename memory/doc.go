@@ -19,6 +19,8 @@
 //     and [Bank.Keep], the one maintenance loop of a host, for the bank and all engines over it
 //   - erase what is about a person: [Draft].Subjects and [Bank.Forget]
 //   - change a fact: [Run.Replace]
+//   - keep one live entry under a name, such as the path of a file, or write several entries in one
+//     mutation: [Draft].Name and [Run.PutAll]
 //   - ask a question: [Run.Search], and [Bank.Search] outside of a run
 //   - import, or work in the background: [Bank.Pass], which opens and ends a [Job]
 //   - announce writes in the host's log: Config.WriteEvents, with KeepEvents or a Sink

@@ -54,7 +54,8 @@ func TestM8_ANameHasOneLiveEntry(t *testing.T) {
 func TestM8_ANameEndsWithItsEntry(t *testing.T) {
 	h := newHost(t)
 	job := h.job("acme")
-	const taken = "memory: conflict with another change: another live entry of the ref has Draft.Name: replace it, or take another name"
+	const taken = "memory: conflict with another change: " +
+		"another live entry of the ref has Draft.Name: replace it, or take another name"
 	take := func(d memory.Draft) memory.Entry {
 		e, err := job.Put(ctx, "m", d)
 		require.NoError(t, err)
@@ -94,17 +95,20 @@ func TestM8_PutAllIsWhole(t *testing.T) {
 		"run": func(d ...memory.Draft) error { _, err := run.PutAll(ctx, "m", d...); return err },
 		"job": func(d ...memory.Draft) error { _, err := job.PutAll(ctx, "m", d...); return err },
 	} {
-		require.EqualError(t, w(named("", "a3", a.ID), named("", "b3", b.ID)),
-			"memory: conflict with another change: an entry of Draft.Replaces has been replaced, merged or deleted, or has expired", name)
+		refused := func(want string, drafts ...memory.Draft) { require.EqualError(t, w(drafts...), "memory: "+want, name) }
+		refused("conflict with another change: "+
+			"an entry of Draft.Replaces has been replaced, merged or deleted, or has expired",
+			named("", "a3", a.ID), named("", "b3", b.ID))
+		refused("invalid input: Draft.Replaces names an entry twice", named("", "a3", a.ID), named("", "x", a.ID))
+		refused("invalid input: two drafts have the same Draft.Name", named("n", "a3"), named("n", "x"))
+		refused("invalid input: Draft.Key is set beside Name or Replaces, or for PutAll: leave it empty",
+			named("n", "a3"), keyed("x", "k"))
 		require.ErrorIs(t, w(named("", "a3", a.ID), named("", "x", "mem_absent")), memory.ErrNotFound, name)
-		require.EqualError(t, w(named("", "a3", a.ID), named("", "x", a.ID)), "memory: invalid input: Draft.Replaces names an entry twice", name)
-		require.EqualError(t, w(named("n", "a3"), named("n", "x")), "memory: invalid input: two drafts have the same Draft.Name", name)
-		require.EqualError(t, w(named("n", "a3"), keyed("x", "k")),
-			"memory: invalid input: Draft.Key is set beside Name or Replaces, or for PutAll: leave it empty", name)
 		require.ErrorIs(t, w(named("", "a3"), named("", "\x00")), memory.ErrValidation, name)
 	}
 	_, err = run.PutAll(ctx, "m", named("", "a3"), named("of "+secret, "x"))
-	require.EqualError(t, err, "memory: refused to protect secrets: Draft.Name holds a secret: an identifier is stored as it is")
+	require.EqualError(t, err,
+		"memory: refused to protect secrets: Draft.Name holds a secret: an identifier is stored as it is")
 	require.Equal(t, []string{"b2", "a"}, contents(t, h.Reader("acme"), "m"))
 	stored, err := run.PutAll(ctx, "m", named("", "a3", a.ID), named("", "c"))
 	require.NoError(t, err)
@@ -130,6 +134,20 @@ func TestM10_PutAllCarriesLabels(t *testing.T) {
 	_, err = h.Forget(ctx, "acme", "customer:1")
 	require.NoError(t, err)
 	require.Empty(t, contents(t, h.Reader("acme"), "m"))
+}
+
+// A name is machinery of the bank, and no part of what is known of a subject.
+func TestM10_AnExportHasNoNames(t *testing.T) {
+	h := newHost(t)
+	_, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "text", Name: "/a", Subjects: []string{"customer:1"}})
+	require.NoError(t, err)
+	exported := 0
+	for e, err := range h.Export(ctx, "acme", "customer:1") {
+		require.NoError(t, err)
+		require.Nil(t, e.Document)
+		exported++
+	}
+	require.Equal(t, 1, exported)
 }
 
 // A tenant that is at its limits can go on replacing.

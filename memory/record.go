@@ -23,8 +23,8 @@ type RecordedRead struct {
 // RecordReads returns what the run's nodes read, as [Run.Memory] does, and gives every successful
 // read to keep before the node has it, absent entries included. If keep fails, so does the
 // read. A call of it has [PluginTimeout]. A host that must replay a run even after an erasure
-// replays from such a record, see Replay.Reads. From then on keep is also given what [Run.Delete]
-// and [Run.Replace] look up, as reads of one entry, but not whether another caller's change then
+// replays from such a record, see Replay.Reads. From then on keep is also given what [Run.Delete],
+// [Run.Replace] and [Run.PutAll] look up, as reads of one entry, but not whether another caller's change then
 // refused them: a replay from a record does not know of that [ErrConflict]. Concurrent reads call keep concurrently.
 func (r *Run) RecordReads(keep func(RecordedRead) error) Reader {
 	r.keep.Store(&keep)

@@ -105,6 +105,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 		type act struct {
 			kind, ref, id string
 			draft         memory.Draft
+			others        []memory.Draft
 			seen          []memory.Entry
 			err           error // a conflict
 			child         memory.Token
@@ -113,12 +114,27 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 		for range 12 {
 			h.clock.Advance(time.Duration(rng.IntN(5000)) * time.Millisecond)
 			a := act{ref: viewRefs[rng.IntN(2)]}
-			switch rng.IntN(9) {
+			switch rng.IntN(10) {
+			case 9:
+				a.kind = "all"
+				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
+				require.NoError(t, err)
+				if len(seen) < 2 {
+					continue
+				}
+				one := rng.IntN(len(seen) - 1)
+				a.draft, a.others = draft("first"), []memory.Draft{draft("second")}
+				a.draft.Replaces, a.others[0].Replaces = []string{seen[one].ID}, []string{seen[one+1].ID}
+				a.draft.ExpiresAt, a.others[0].ExpiresAt = time.Time{}, time.Time{}
+				a.draft.Name = fmt.Sprint("name", rng.IntN(3))
+				a.seen, a.err = run.PutAll(ctx, a.ref, a.draft, a.others[0])
 			case 0, 1:
 				a.kind, a.draft = "put", draft("own")
+				if rng.IntN(3) == 0 {
+					a.draft.Name = fmt.Sprint("name", rng.IntN(3))
+				}
 				e, err := run.Put(ctx, a.ref, a.draft)
-				require.NoError(t, err)
-				a.seen = []memory.Entry{e}
+				a.seen, a.err = []memory.Entry{e}, err
 			case 2:
 				a.kind = "delete"
 				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
@@ -148,7 +164,14 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				require.NoError(t, err)
 				require.NoError(t, child.End(ctx))
 			case 4: // another writer
-				e, err := job.Put(ctx, a.ref, draft("later"))
+				d := draft("later")
+				if rng.IntN(3) == 0 {
+					d.Name = fmt.Sprint("name", rng.IntN(3))
+				}
+				e, err := job.Put(ctx, a.ref, d)
+				if errors.Is(err, memory.ErrConflict) {
+					continue
+				}
 				require.NoError(t, err)
 				seen, err := run.Memory().List(ctx, a.ref, memory.ListOptions{})
 				require.NoError(t, err)
@@ -188,6 +211,8 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				var e memory.Entry
 				e, err = replay.Put(ctx, a.ref, a.draft)
 				got = []memory.Entry{e}
+			case "all":
+				got, err = replay.PutAll(ctx, a.ref, a.draft, a.others[0])
 			case "replace":
 				var e memory.Entry
 				e, err = replay.Replace(ctx, a.ref, a.id, a.draft)
@@ -211,7 +236,7 @@ func TestM7_E4_AReplayFromTokensShowsWhatTheRunSaw(t *testing.T) {
 				continue
 			}
 			require.NoError(t, err, "seed %d, step %d %s", seed, i, a.kind)
-			if a.kind == "list" || a.kind == "put" || a.kind == "replace" {
+			if a.kind == "list" || a.kind == "put" || a.kind == "replace" || a.kind == "all" {
 				require.Equal(t, a.seen, got, "seed %d, step %d %s", seed, i, a.kind)
 				same++
 			}

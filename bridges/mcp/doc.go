@@ -27,6 +27,8 @@
 //     gone.
 //   - A failed call changes nothing and says so in the tool's result (isError); its text holds
 //     nothing that was stored.
+//   - What was acknowledged is not lost, also if others write: an edit of a file replaces the version
+//     that it read, and needs a store that is a driver.Transactor.
 //
 // # Concurrency
 //

@@ -18,17 +18,17 @@ import (
 
 // What several processes were told is stored, in entries or in one file that all edit, is there once at the end.
 func TestB_NoAcknowledgedEditIsLost(t *testing.T) {
-	for database, store := range map[string]func(*testing.T, string) driver.Adapter{"sqlite": sqliteStore, "postgres": postgresStore} {
-		t.Run(database, func(t *testing.T) {
-			place := func() string { return filepath.Join(t.TempDir(), "memory.db") }
-			if database == "postgres" {
-				place = func() string { return postgresServer(t) }
-			}
+	for name, database := range map[string]struct {
+		store func(*testing.T, string) driver.Adapter
+		place func(*testing.T) string
+	}{"sqlite": {sqliteStore, sqliteFile}, "postgres": {postgresStore, postgresServer}} {
+		t.Run(name, func(t *testing.T) {
 			for tools, open := range map[string]func(*testing.T, *bridgetest.Host, string, string) bridgetest.Session{
 				"memory": openTools, "files": openFiles(false), "files of a view": openFiles(true),
 			} {
 				t.Run(strings.ReplaceAll(tools, " ", "_"), func(t *testing.T) {
-					bridgetest.NoAcknowledgedEditIsLost(t, bridgetest.Bridge{Store: store, Open: open}, place)
+					b := bridgetest.Bridge{Store: database.store, Open: open}
+					bridgetest.NoAcknowledgedEditIsLost(t, b, func() string { return database.place(t) })
 				})
 			}
 		})
@@ -63,6 +63,8 @@ func sqliteStore(t *testing.T, file string) driver.Adapter {
 	t.Cleanup(func() { db.Close() })
 	return db.Memory()
 }
+
+func sqliteFile(t *testing.T) string { return filepath.Join(t.TempDir(), "memory.db") }
 
 func postgresStore(t *testing.T, dsn string) driver.Adapter {
 	pool, err := pgxpool.New(t.Context(), dsn)

@@ -53,6 +53,8 @@ func (f *Files) Do(ctx context.Context, input []byte) (text string, failed bool)
 		return string(why), true
 	case errors.Is(err, memory.ErrValidation):
 		return "Error: memory cannot hold this text (" + err.Error() + ")", true
+	case errors.Is(err, memory.ErrNotProvided):
+		return "Error: this memory cannot be changed", true
 	case errors.Is(err, memory.ErrStorageLimit):
 		return "Error: memory is full. Delete files first.", true
 	case errors.Is(err, memory.ErrSecretLeakage):

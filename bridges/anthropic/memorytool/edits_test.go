@@ -50,6 +50,8 @@ func (h *host) tree(t *testing.T) map[string]string {
 	return found
 }
 
+const a, b = "/memories/a", "/memories/b"
+
 type args = []any
 
 func create(p, text string) args { return args{"command", "create", "path", p, "file_text", text} }
@@ -66,23 +68,32 @@ func replace(p, old, text string) args {
 
 // An edit that another writer was faster than is done again on the newest version, or refused with a text that says so.
 func TestB_AnEditIsDoneAgainOnTheNewestVersion(t *testing.T) {
-	const again = " Another writer has changed it meanwhile: view it again."
+	const (
+		again  = " Another writer has changed it meanwhile: view it again."
+		absent = "Error: The path /memories/a does not exist"
+		valid  = ". Please provide a valid path."
+	)
+	type texts = map[string]string // by path
 	for name, c := range map[string]struct {
 		mine, theirs args
 		refused      string
-		want         map[string]string
+		want         texts
 	}{
-		"insert after insert":       {insert("/memories/a", "1"), insert("/memories/a", "2"), "", map[string]string{"/memories/a": "1\n2\ntext"}},
-		"replace after insert":      {replace("/memories/a", "text", "new"), insert("/memories/a", "2"), "", map[string]string{"/memories/a": "2\nnew"}},
-		"delete after insert":       {remove("/memories/a"), insert("/memories/a", "2"), "", map[string]string{}},
-		"rename after insert":       {rename("/memories/a", "/memories/b"), insert("/memories/a", "2"), "", map[string]string{"/memories/b": "2\ntext"}},
-		"create after create":       {create("/memories/b", "1"), create("/memories/b", "2"), "Error: File /memories/b already exists" + again, map[string]string{"/memories/a": "text", "/memories/b": "2"}},
-		"rename after create":       {rename("/memories/a", "/memories/b"), create("/memories/b", "2"), "Error: The destination /memories/b already exists" + again, map[string]string{"/memories/a": "text", "/memories/b": "2"}},
-		"create after rename":       {create("/memories/b", "1"), rename("/memories/a", "/memories/b"), "Error: File /memories/b already exists" + again, map[string]string{"/memories/b": "text"}},
-		"insert after rename":       {insert("/memories/a", "1"), rename("/memories/a", "/memories/b"), "Error: The path /memories/a does not exist. Please provide a valid path." + again, map[string]string{"/memories/b": "text"}},
-		"insert after delete":       {insert("/memories/a", "1"), remove("/memories/a"), "Error: The path /memories/a does not exist. Please provide a valid path." + again, map[string]string{}},
-		"delete after delete":       {remove("/memories/a"), remove("/memories/a"), "Error: The path /memories/a does not exist" + again, map[string]string{}},
-		"replace what was replaced": {replace("/memories/a", "text", "1"), replace("/memories/a", "text", "2"), "No replacement was performed, old_str `text` did not appear verbatim in /memories/a." + again, map[string]string{"/memories/a": "2"}},
+		"insert after insert": {insert(a, "1"), insert(a, "2"), "", texts{a: "1\n2\ntext"}},
+		"edit after insert":   {replace(a, "text", "new"), insert(a, "2"), "", texts{a: "2\nnew"}},
+		"delete after insert": {remove(a), insert(a, "2"), "", texts{}},
+		"rename after insert": {rename(a, b), insert(a, "2"), "", texts{b: "2\ntext"}},
+		"create after create": {create(b, "1"), create(b, "2"), "Error: File /memories/b already exists" + again,
+			texts{a: "text", b: "2"}},
+		"rename after create": {rename(a, b), create(b, "2"), "Error: The destination /memories/b already exists" + again,
+			texts{a: "text", b: "2"}},
+		"create after rename": {create(b, "1"), rename(a, b), "Error: File /memories/b already exists" + again,
+			texts{b: "text"}},
+		"insert after rename": {insert(a, "1"), rename(a, b), absent + valid + again, texts{b: "text"}},
+		"insert after delete": {insert(a, "1"), remove(a), absent + valid + again, texts{}},
+		"delete after delete": {remove(a), remove(a), absent + again, texts{}},
+		"edit after edit": {replace(a, "text", "1"), replace(a, "text", "2"),
+			"No replacement was performed, old_str `text` did not appear verbatim in /memories/a." + again, texts{a: "2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &interrupted{Versioned: inmem.New()}
@@ -159,7 +170,8 @@ func TestB_AnEditEnds(t *testing.T) {
 		store.before = faster
 	}
 	store.before = faster
-	require.Equal(t, "Error: other writers change this all the time. Nothing was changed: view it again and try again.", fails(t, mine, insert("/memories/a", "1")...))
+	require.Equal(t, "Error: other writers change this all the time. Nothing was changed: view it again and try again.",
+		fails(t, mine, insert("/memories/a", "1")...))
 	store.before = nil
 	require.NotContains(t, h.tree(t)["/memories/a"], "1")
 }
@@ -185,7 +197,7 @@ func TestB_ADirectoryMovesWhole(t *testing.T) {
 
 // What other writers have made two versions of is one after the next edit.
 func TestB_AnEditLeavesOneVersion(t *testing.T) {
-	for name, c := range map[string]args{"insert": insert("/memories/a", "1"), "rename": rename("/memories/a", "/memories/b"), "delete": remove("/memories/a")} {
+	for name, c := range map[string]args{"insert": insert(a, "1"), "rename": rename(a, b), "delete": remove(a)} {
 		for _, live := range []bool{true, false} {
 			h := newHost(t)
 			for _, text := range []string{"old", "new"} {
@@ -235,8 +247,9 @@ func TestE4_AReplayRepeatsTheCommands(t *testing.T) {
 	work := func(run *memory.Run) (said []string) {
 		f := files(memorytool.InRun(run))
 		for _, c := range []args{
-			insert("/memories/a", "1"), create("/memories/b", "1"), create("/memories/c", "1"), rename("/memories/d", "/memories/e"), remove("/memories/e/x"),
-			create("/memories/e/x", "again"), create("/memories/b", "2"), remove("/memories/a"), {"command", "view", "path", "/memories"},
+			insert(a, "1"), create(b, "1"), create("/memories/c", "1"), rename("/memories/d", "/memories/e"),
+			remove("/memories/e/x"), create("/memories/e/x", "again"), create(b, "2"), remove(a),
+			{"command", "view", "path", "/memories"},
 		} {
 			h.Advance(time.Second)
 			text, _ := call(f, c...)

@@ -44,7 +44,7 @@ func (m runMemory) end(ctx context.Context, ref string, ids []string) error {
 
 func (m runMemory) moves() bool { return false }
 
-// Live is a tenant's memory as it is at each call.
+// Live is a tenant's memory as it is at each call. Edits need a store that is a driver.Transactor.
 func Live(bank *memory.Bank, job *memory.Job) Memory {
 	return liveMemory{bank.Reader(job.Tenant()), job}
 }

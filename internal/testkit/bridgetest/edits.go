@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The test binary is a process that edits if these variables name where its memory is, and whose memory it is, which of the
+// The test binary is a process that edits if these variables name where its memory is; and the tenant, which of the
 // editors it is and the first of its edits.
 const (
 	editPlace = "AGENTMEMORY_BRIDGETEST_EDIT_PLACE"
@@ -36,9 +36,9 @@ func editsOfEach() int {
 	return 36
 }
 
-// NoAcknowledgedEditIsLost has six processes edit one text at the same time, some of which are killed. What was
-// acknowledged is in live memory exactly once at the end, so that there are not two versions of the text either. prepare
-// returns what the bridge's Store opens, a file or the address of a server, and is called in the test's own process only.
+// NoAcknowledgedEditIsLost has six processes edit one text at the same time, and kills some of them. What was
+// acknowledged is in live memory exactly once at the end, so there are not two versions of the text either. prepare
+// returns what the bridge's Store opens, a file or the address of a server, and is called in the test's own process.
 func NoAcknowledgedEditIsLost(t *testing.T, b Bridge, prepare func() string) {
 	if place := os.Getenv(editPlace); place != "" {
 		editUntilDone(t, b, place)
@@ -66,7 +66,7 @@ func NoAcknowledgedEditIsLost(t *testing.T, b Bridge, prepare func() string) {
 				wrong[n] = times
 			}
 		}
-		assert.Empty(t, wrong, "of %d acknowledged edits of process %d, with how often each is there", len(acknowledged), editor)
+		assert.Empty(t, wrong, "of %d edits of process %d, with how often each is there", len(acknowledged), editor)
 	}
 }
 
@@ -101,10 +101,12 @@ func (s Session) edit(text string) bool {
 	return true
 }
 
-// editAndKill runs one of the processes, and again after each kill, and returns its edits that were acknowledged. An edit during which it was killed may have been made or not, and is left out.
+// editAndKill runs one of the processes, and again after each kill, and returns its edits that were acknowledged. An
+// edit during which it was killed may have been made or not, and is left out.
 func editAndKill(t *testing.T, place, tenant string, editor int, random *rand.Rand) (said []int) {
 	for from := 0; from < editsOfEach(); from++ {
-		part := editingProcess(t, place, fmt.Sprint(tenant, " ", editor, " ", from), 1+random.IntN(editsOfEach()))
+		first := fmt.Sprintf("%s %d %d", tenant, editor, from)
+		part := editingProcess(t, place, first, 1+random.IntN(editsOfEach()))
 		if said = append(said, part...); len(part) > 0 {
 			from = part[len(part)-1] + 1
 		}
@@ -112,7 +114,10 @@ func editAndKill(t *testing.T, place, tenant string, editor int, random *rand.Ra
 	return said
 }
 
-// editingProcess runs a process that editFrom describes, kills it after some edits that it acknowledged, and returns these.
+// only is a pattern that this test alone matches.
+func only(t *testing.T) string { return "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$" }
+
+// editingProcess runs a process from an edit on, kills it after some that it acknowledged, and returns these.
 func editingProcess(t *testing.T, place, from string, edits int) (said []int) {
 	self, err := os.Executable()
 	if !assert.NoError(t, err) {
@@ -120,7 +125,7 @@ func editingProcess(t *testing.T, place, from string, edits int) (said []int) {
 	}
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	cmd := exec.CommandContext(ctx, self, "-test.run=^"+strings.ReplaceAll(t.Name(), "/", "$/^")+"$", fmt.Sprintf("-test.short=%t", testing.Short()))
+	cmd := exec.CommandContext(ctx, self, "-test.run="+only(t), fmt.Sprintf("-test.short=%t", testing.Short()))
 	cmd.Env = append(os.Environ(), editPlace+"="+place, editFrom+"="+from)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
