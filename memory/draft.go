@@ -67,14 +67,15 @@ type Draft struct {
 	// frees its key. Keys have 1 to 512 bytes without control characters, and need a store
 	// that is a Transactor. Empty is no key.
 	Key string
-	// Name is held by at most one live entry of the ref, such as the path of a file: a write is
-	// [ErrConflict] while another live entry holds it. An entry holds the name under which it was
-	// written until it ends; one that replaces it holds what its own draft names. Names have 1 to
-	// 512 bytes without control characters, are not stored, and need a store that is a
-	// Transactor. One that holds a secret is refused. Empty is no name.
+	// Name, such as the path of a file, is held by at most one live entry of the ref: a write is
+	// [ErrConflict] while another live entry holds it. An entry holds its name until it ends; its
+	// successor holds the name that its own draft has. Names have 1 to 512 bytes without control
+	// characters, are stored as digests, and need a store that is a Transactor. One that holds a
+	// secret is [ErrSecretLeakage]. Empty is no name.
 	Name string
-	// Replaces are entries that this one takes the place of, in the mutation that writes it, as
-	// [Run.Replace] says it of one. The first gives the subjects and the expiry.
+	// Replaces are the ids of entries that are [Superseded] by this one in the mutation that
+	// writes it, see [Run.PutAll]. The first gives its subjects and its expiry, as [Run.Replace]
+	// says. Neither Name nor Replaces goes with a Key.
 	Replaces []string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere, rounded down to a
 	// whole millisecond; zero is now. A run cannot backdate.
