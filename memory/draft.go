@@ -74,7 +74,7 @@ type Draft struct {
 	// secret is [ErrSecretLeakage]. Empty is no name.
 	Name string
 	// Replaces are the ids of entries that are [Superseded] by this one in the mutation that
-	// writes it, see [Run.PutAll]. The first gives its subjects and its expiry, as [Run.Replace]
+	// writes it, see [Run.PutAll]. The first gives its tags, subjects and expiry, as [Run.Replace]
 	// says. Neither Name nor Replaces goes with a Key.
 	Replaces []string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere, rounded down to a
