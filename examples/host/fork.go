@@ -9,16 +9,20 @@ import (
 	"github.com/openwop/agentmemory/memory"
 )
 
-// recorded returns all events of a run.
-func (h *host) recorded(ctx context.Context, tenant, id string) ([]events.RunEvent, error) {
-	var all []events.RunEvent
-	for {
-		page, err := h.log.Read(ctx, tenant, id, int64(len(all)), 0)
+// recorded returns all events of a run that the log still has.
+func (h *host) recorded(ctx context.Context, tenant, id string) (all []events.RunEvent, err error) {
+	for from := int64(0); ; from = all[len(all)-1].Sequence + 1 {
+		page, err := h.log.Read(ctx, tenant, id, from, 0)
 		if err != nil || len(page) == 0 {
 			return all, err
 		}
 		all = append(all, page...)
 	}
+}
+
+// isWhole reports whether a log has all of its first n events: the oldest are purged first.
+func isWhole(log []events.RunEvent, n int64) bool {
+	return int64(len(log)) >= n && (n == 0 || log[0].Sequence == 0)
 }
 
 // history is what a fork shares with another run: its log below the fork point.
@@ -89,10 +93,11 @@ func (a *api) forkPoint(source *runDoc, length, fromSeq int64, mode string) (int
 	case source.Status == "running":
 		return 0, wire.Invalid("runId", "the run has not ended: replay it then, or branch from it")
 	}
-	return length, nil // a replay repeats all
+	return max(length, 1), nil // a replay repeats all; a log without an event was purged
 }
 
-// history returns a run's log below n. What the run shares itself is that of the run of which it is a fork.
+// history returns a run's log below n, and none if events of it were purged. What the run shares itself is that of
+// the run of which it is a fork.
 func (h *host) history(ctx context.Context, tenant string, doc *runDoc, n int64) (shared history, err error) {
 	if doc.Shared > 0 {
 		parent, err := h.find(ctx, tenant, doc.ParentRunID)
@@ -100,12 +105,12 @@ func (h *host) history(ctx context.Context, tenant string, doc *runDoc, n int64)
 			return history{}, err
 		}
 		shared, err = h.history(ctx, tenant, parent, min(n, doc.Shared))
-		if err != nil || n <= doc.Shared {
+		if err != nil || shared.to == "" || n <= doc.Shared {
 			return shared, err
 		}
 	}
 	log, err := h.recorded(ctx, tenant, doc.RunID)
-	if err != nil {
+	if err != nil || !isWhole(log, n) {
 		return history{}, err
 	}
 	points, err := h.points(ctx, tenant, doc.RunID)
@@ -124,7 +129,8 @@ func (h *host) history(ctx context.Context, tenant string, doc *runDoc, n int64)
 }
 
 // unavailable says why memory can no longer be read as it was in a history, by a word of Bank.CheckToken or by
-// "missing": the process was killed before it kept the fork point. It is empty if memory can be read.
+// "missing": the process was killed before it kept the fork point, or events were purged. It is empty if memory can be
+// read.
 func (h *host) unavailable(ctx context.Context, tenant string, source *runDoc, shared history) (string, error) {
 	refs, tokens := slices.Clone(source.Refs), []memory.Token{shared.to}
 	for _, p := range shared.parts {

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -214,7 +216,8 @@ func TestM7_AForkOfARunUnderWay(t *testing.T) {
 		assert.Len(t, s.variables(branch).(map[string]any)["read"], 2, "at %d", n)
 	}
 	s.ok(422, "a", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":3,"mode":"branch"}`)
-	assert.Equal(t, "validation_error", s.ok(400, "a", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":0,"mode":"replay"}`)["error"])
+	early := s.ok(400, "a", "POST", "/v1/runs/"+id+":fork", `{"fromSeq":0,"mode":"replay"}`)
+	assert.Equal(t, "validation_error", early["error"])
 	close(resume)
 	require.NoError(t, <-ended)
 	assert.Equal(t, s.variables(id), s.variables(s.fork(id, 0, "replay")))
@@ -255,6 +258,29 @@ func forkAfterRestart(t *testing.T, o options) {
 	})
 	close(resume)
 	<-ended
+}
+
+// A run whose log was purged is neither replayed, which would write, nor branched from behind what it still has.
+func TestM7_AForkOfAPurgedLog(t *testing.T) {
+	store := inmem.New()
+	s := over(t, store, options{})
+	id := s.run("a", "conformance-noop")["runId"].(string)
+	branch := s.fork(id, 2, "branch")
+	keeper, ok := driver.As[driver.EventKeeper](store)
+	require.True(t, ok)
+	_, err := keeper.PurgeEvents(t.Context(), s.host.bank.Now().Add(time.Hour), 100)
+	require.NoError(t, err)
+	before := s.entries(tenantA)
+	for _, run := range []string{id, branch} {
+		for fromSeq, want := range []string{"replay_memory_snapshot_unavailable", "invalid_from_seq"} {
+			out := s.ok(422, "a", "POST", "/v1/runs/"+run+":fork", fmt.Sprintf(`{"fromSeq":%d,"mode":"replay"}`, fromSeq))
+			assert.Equal(t, want, out["error"])
+			out = s.ok(422, "a", "POST", "/runs/"+run+":fork", fmt.Sprintf(`{"fromSeq":%d,"mode":"replay"}`, fromSeq))
+			assert.Equal(t, "fork_point_invalid", out["error"])
+		}
+		s.ok(422, "a", "POST", "/v1/runs/"+run+":fork", `{"fromSeq":1,"mode":"branch"}`)
+	}
+	assert.Equal(t, before, s.entries(tenantA))
 }
 
 // What was forgotten is in no fork: one that would have to show it is refused, 422 in version 1 and 409 in version 2
