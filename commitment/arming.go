@@ -16,7 +16,7 @@ type Source struct{ Ref, MemoryID string }
 // Arm makes a commitment of the job's tenant and returns it. If there is one already
 // that binds the same entry to the same arm, that one is returned as it is, in
 // any state: what was fired or canceled is not armed again, and for what was given up
-// there is [Engine.Retry].
+// there is [Engine.Retry]. It does not look at entries that this one has replaced, as Infer does.
 //
 // The arm is refused, with [memory.ErrValidation], if it is malformed, if its instant
 // is not in the future or its schedule does not move on, and if its predicate is not

@@ -189,6 +189,8 @@ type inferring struct {
 	version string
 	marks   map[string]readMark // by entry, at the beginning
 	done    Inferred
+
+	replaced map[string][]memory.Record // by the entry that replaced them
 }
 
 // infer calls the inferrer with some entries and arms what it finds.
@@ -204,6 +206,7 @@ func (in *inferring) infer(ctx context.Context, entries []memory.Entry) error {
 		arms[i.MemoryID] = append(arms[i.MemoryID], i.Arm.normal())
 	}
 	kept := false
+	err = in.lookBack(ctx, arms)
 	for left := entries; len(left) > 0 && !kept && err == nil; {
 		if kept, err = in.armEntries(ctx, left, arms); !kept && err == nil {
 			left, err = in.unread(ctx, left)

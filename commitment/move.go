@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -119,12 +120,8 @@ func (in *inferring) takeOver(ctx context.Context, c *Commitment) ([]Commitment,
 // predecessor returns the commitment with c's arm of an entry that c's own has replaced, and how. It goes
 // back to entries that were read before: what they did not ask for is new. Its ID is empty if there is none.
 func (in *inferring) predecessor(ctx context.Context, c *Commitment) (old Commitment, why Reason, err error) {
-	for ids := []string{c.MemoryID}; len(ids) > 0; {
-		recs, err := in.bank.Engines().Replaced(ctx, c.Tenant, c.Ref, ids...)
-		if err != nil {
-			return old, why, err
-		}
-		ids = nil
+	for recs := in.replaced[c.MemoryID]; len(recs) > 0; {
+		var ids []string
 		for _, rec := range recs {
 			found, err := in.load(ctx, c.Tenant, ID(c.Tenant, c.Ref, rec.Entry.ID, c.Arm))
 			switch {
@@ -141,8 +138,21 @@ func (in *inferring) predecessor(ctx context.Context, c *Commitment) (old Commit
 				}
 			}
 		}
+		if recs, err = in.bank.Engines().Replaced(ctx, c.Tenant, c.Ref, ids...); err != nil {
+			return old, why, err
+		}
 	}
 	return old, why, nil
+}
+
+// lookBack reads which entries were replaced by those of which something was found.
+func (in *inferring) lookBack(ctx context.Context, arms map[string][]Arm) error {
+	recs, err := in.bank.Engines().Replaced(ctx, in.job.Tenant(), in.ref, slices.Sorted(maps.Keys(arms))...)
+	in.replaced = map[string][]memory.Record{}
+	for _, rec := range recs {
+		in.replaced[rec.For] = append(in.replaced[rec.For], rec)
+	}
+	return err
 }
 
 // compareOpen orders commitments by how much of them is left to do, and then by how far they have come.

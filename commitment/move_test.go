@@ -1,7 +1,9 @@
 package commitment_test
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/openwop/agentmemory/commitment"
 	"github.com/openwop/agentmemory/memory"
+	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/memory/inmem"
 )
 
@@ -298,4 +301,40 @@ func TestK6_AReplacementThatIsUndone(t *testing.T) {
 		require.Equal(t, commitment.Ticked{Fired: 1, Lapsed: 1}, h.tick())
 		require.Equal(t, c.ID, h.queue.calls[0].CommitmentID)
 	}
+}
+
+// The commitment of the old note that a newer version wrote is left to its processes, and the new note
+// is read again.
+func TestK6_AReplacedNoteOfANewerVersion(t *testing.T) {
+	h := newHost(t)
+	s, c := h.kept(inADay)
+	h.plant(driver.Document{Key: c.ID, Rev: c.Rev, Value: []byte(`{"format":2}`)})
+	h.edit(s, "Call Lena.")
+	for range 2 {
+		done, err := h.Infer(ctx, h.job("acme"), "ref")
+		require.NoError(t, err)
+		require.Equal(t, commitment.Inferred{Known: 1}, done)
+	}
+}
+
+// Looking for what notes have replaced costs a call of the store for a hundred of them.
+func TestK6_NotesAreLookedBackAtTogether(t *testing.T) {
+	s := &histories{store: inmem.New()}
+	h := newHostOn(t, s)
+	for range 150 {
+		h.note("Call Lena.", inADay)
+	}
+	h.infer(150)
+	require.Equal(t, 2, s.calls)
+}
+
+// histories counts the reads of histories.
+type histories struct {
+	store
+	calls int
+}
+
+func (s *histories) History(ctx context.Context, tenant string, q driver.HistoryQuery) iter.Seq2[memory.Record, error] {
+	s.calls++
+	return s.store.History(ctx, tenant, q)
 }

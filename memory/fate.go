@@ -55,7 +55,8 @@ func (b *Bank) replaced(ctx context.Context, tenant, ref string, by []string) (f
 		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}
 	s, ok, err := b.visible(ctx, tenant, ref)
-	if !ok || err != nil || len(by) == 0 {
+	by = slices.DeleteFunc(slices.Clone(by), func(id string) bool { return !validID(id) })
+	if !ok || err != nil || len(by) == 0 { // without ids a history is the whole one
 		return nil, err
 	}
 	for rec, err := range b.tx.History(ctx, s.Tenant, driver.HistoryQuery{Ref: s.Ref, For: by}) {

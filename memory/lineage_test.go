@@ -269,3 +269,23 @@ func TestM10_ForgettingGivesBackWhatWasMergedIntoAnExpiredEntry(t *testing.T) {
 	}
 	require.Equal(t, 1, removed, "the stub of the head")
 }
+
+// What is no id has replaced nothing, and no ids at all are not all of them.
+func TestM8_WhatIsNoEntryHasReplacedNothing(t *testing.T) {
+	h := newHost(t)
+	old := put(t, h.job("acme"), "m", "old")
+	e, err := h.run("r", "acme").Replace(ctx, "m", old.ID, memory.Draft{Content: "new"})
+	require.NoError(t, err)
+	for _, by := range [][]string{nil, {""}, {"\x00\xff"}, {old.ID}, {"mem_absent", "../m"}} {
+		recs, err := h.Engines().Replaced(ctx, "acme", "m", by...)
+		require.NoError(t, err)
+		require.Empty(t, recs, by)
+	}
+	recs, err := h.Engines().Replaced(ctx, "acme", "m", "", e.ID)
+	require.NoError(t, err)
+	require.Len(t, recs, 1)
+	require.Equal(t, old.ID, recs[0].Entry.ID)
+	recs, err = h.Engines().Replaced(ctx, "globex", "m", e.ID)
+	require.NoError(t, err)
+	require.Empty(t, recs)
+}
