@@ -34,7 +34,7 @@
 // redacted as derived text (R5), an arm must be one that the engine admits, and a fact must say nothing that its messages do
 // not say. One entry is in a prompt for commitments, and the model names none, so what an entry says has no influence on
 // another's arms. So it is with other words, which are erased with their entry and must hold nothing of another one. A
-// summary names its sources by their number.
+// summary names its sources by their number; each line of it that they do not say is left out.
 //
 // What a model writes of one text is never the reason why a pass stops, since then a single entry
 // could keep the others from being looked at. If it refuses, or its answer cannot be used, the
