@@ -3,6 +3,7 @@ package adaptertest
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/openwop/agentmemory/consolidate"
 	"github.com/openwop/agentmemory/memory"
@@ -31,6 +32,15 @@ func raceConsolidation(w *world) {
 			}
 		})
 	})
+	const visit = "The visit is tomorrow." // says another thing on another day (C8)
+	for _, day := range []string{"one day", "the next day"} {
+		w.did("a job puts %q twice on %s", visit, day)
+		for range 2 {
+			_, err := h.job(day, home.Tenant).Put(w.ctx, home.Ref, memory.Draft{Content: visit})
+			w.must(err)
+		}
+		w.now = w.now.Add(24 * time.Hour)
+	}
 	w.did("the last consolidation runs")
 	pass("last")
 	var want []string
@@ -38,5 +48,6 @@ func raceConsolidation(w *world) {
 		want = append(want, fact(i/writes, i%writes))
 	}
 	slices.Sort(want)
-	w.came(slices.Sorted(slices.Values(contentsOf(w.live(h.bank.Reader(home.Tenant), home.Ref)))), slices.Compact(want)...)
+	want = append(slices.Compact(want), visit, visit)
+	w.came(slices.Sorted(slices.Values(contentsOf(w.live(h.bank.Reader(home.Tenant), home.Ref)))), want...)
 }
