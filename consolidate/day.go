@@ -13,8 +13,8 @@ func dayOf(e *memory.Entry) string { return facts.ReadWhen(e.Content).Day(e.Crea
 // dateOf is the date in UTC on which an entry was written.
 func dateOf(e *memory.Entry) string { return e.CreatedAt.UTC().Format(facts.ISODay) }
 
-// areOfOneDay reports whether one text can say what all entries say: all were written on one date, or their texts depend
-// on the same days.
+// areOfOneDay reports whether one text can say what all entries say: all were written on one date, or their texts
+// depend on the same days.
 func areOfOneDay(group []memory.Entry) bool {
 	first := &group[0]
 	if !slices.ContainsFunc(group, func(e memory.Entry) bool { return dateOf(&e) != dateOf(first) }) {

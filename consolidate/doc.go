@@ -121,9 +121,9 @@
 //     changed nothing, committed with the pass's last mutation under an id made from the
 //     job's id and the ref.
 //   - C7: a pass takes a [memory.Job], which has no view and is no part of a replay.
-//   - C8: facts survive, as said above; what is relative to its day stays with it. Superseding needs the same declared slot, the same
-//     subjects and a successor that lives at least as long; the older value stays in the
-//     lineage.
+//   - C8: facts survive, as said above; what is relative to its day stays with it. Superseding
+//     needs the same declared slot, the same subjects and a successor that lives at least as
+//     long; the older value stays in the lineage.
 //   - C9: entries of different tags or subjects never merge; of different expiry only
 //     those equal in form do, and the longest-lived stays.
 //   - C10: what a compaction wrote (a tag "compacted-from:…") is neither merged nor

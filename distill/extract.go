@@ -81,8 +81,8 @@ func collect(ctx context.Context, req Request) ([]passage, error) {
 	return all, ctx.Err()
 }
 
-// shorten redacts a passage with its day before it, and cuts it if that is longer than any output may be; "" if there is
-// no room behind the day.
+// shorten redacts a passage with its day before it, and cuts it if that is longer than any output may be; "" if there
+// is no room behind the day.
 func shorten(req Request, day, text string) (string, error) {
 	out, err := req.Redact(day + text)
 	for limit := req.MaxBytes - len(day); err == nil && len(out) > req.MaxBytes; {

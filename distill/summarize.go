@@ -104,8 +104,8 @@ func (p *pass) request(ctx context.Context, maxTokens int) Request {
 	}
 }
 
-// callSummarizer calls the host's summarizer and returns its answer, an item a line, or nothing if it does not keep to the
-// limits.
+// callSummarizer calls the host's summarizer and returns its answer, an item a line, or nothing if it does not keep to
+// the limits.
 func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)

@@ -58,8 +58,8 @@ func rowsOf(s *Source) (rows []row) {
 	return rows
 }
 
-// line returns a line as it is stored, with the day that it is relative to; "" if the sources that it was made from do not
-// say it, or if it is relative and they are of several days. One that says its day is held to the lines of that day.
+// line returns a line as it is stored, with the day that it is relative to; "" if the sources that it was made from do
+// not say it, or if it is relative and they are of several days. One that says its day is held to the lines of that day.
 func (j *judge) line(ctx context.Context, it Item) (string, error) {
 	cited := j.cited(it.Sources)
 	head, said := facts.CutDay(it.Text)
@@ -143,8 +143,8 @@ func between(days []string) string {
 }
 
 // supported returns the lines of an answer that the sources say, each with its day, as far as they keep to the limits.
-// In place of the lines that it refuses, and counts, stand passages of the sources that no other line is made from. None
-// means that no line of the answer is left.
+// In place of the lines that it refuses, and counts, stand passages of the sources that no other line is made from. If
+// no line of the answer is left, it returns none.
 func supported(ctx context.Context, req Request, items []Item) (kept []Item, refused int, err error) {
 	j, err := newJudge(ctx, req)
 	if err != nil {
