@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/groupcommit"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // line is where a mutation waits for its turn in this process: with the others that take the counter of

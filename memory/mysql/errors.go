@@ -11,8 +11,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // ErrNewerSchema is returned for a database that a newer release has migrated: by [Open], and by

@@ -13,9 +13,9 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
-	"github.com/openwop/agentmemory/internal/groupcommit"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // Options of [Open]. The zero value is what most hosts want.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // Purge makes versions before v unavailable and removes what no later one can show at the instant at or

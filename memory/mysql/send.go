@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // packetBytes is how much is sent at a time, about. A statement that is larger goes alone, and its

@@ -3,8 +3,8 @@ package mysql
 import (
 	"encoding/binary"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // ofDocument is the condition that a row is about the document that $1 to $4 name, see named.

@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"strconv"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // nextScope selects the first scope behind another one: the next ref of the tenant or, if there is

@@ -3,8 +3,8 @@ package mysql
 import (
 	"strconv"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // writeCall adds all writes of a mutation that holds, but for its events.

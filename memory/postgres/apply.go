@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/openwop/agentmemory/internal/groupcommit"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // writes is a mutation on its way into the tables.

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/events"
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // claimMillis is for how long a run is claimed, in milliseconds.

@@ -329,7 +329,7 @@ func TestErrOutcomeUnknown_SharedTransaction(t *testing.T) {
 func twoWait() bool {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return bytes.Count(stacks, []byte("[select]:\ngithub.com/openwop/agentmemory/internal/groupcommit.")) == 2
+	return bytes.Count(stacks, []byte("[select]:\ngithub.com/openwop/agentmemory/memory/internal/groupcommit.")) == 2
 }
 
 // M8: of a mutation that is refused nothing stays, also of a large document, which is written before

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // isNoText reports whether PostgreSQL cannot hold a text.

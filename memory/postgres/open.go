@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/openwop/agentmemory/internal/groupcommit"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // Options of [Open]. The zero value is what most hosts want.

@@ -3,8 +3,8 @@ package postgres
 import (
 	"slices"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // entryColumns are the columns of an entry e in the order of scanEntry.

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/openwop/agentmemory/internal/pages"
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // namesPage is how many scopes, tenants, or refs of one, are read at a time. A round of maintenance

@@ -8,8 +8,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // errThere says that an entry is there already, which was not looked up.

@@ -9,7 +9,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/openwop/agentmemory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
 )
 
 // background is what the driver gets for a context. Its statements are short; the

@@ -16,7 +16,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // Options are choices about a database. The zero value is the safe one.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // exec runs a statement of the transaction, and returns the key of the last row that it

@@ -1,6 +1,6 @@
 package sqlite
 
-import "github.com/openwop/agentmemory/internal/sqlstore"
+import "github.com/openwop/agentmemory/memory/internal/sqlstore"
 
 // The statements that read entries. What is live is a range of one index, in the order of a
 // list. What was live at a version is live still, or has died since: the latter is a range of

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // storedDocument is what the database has of a document: nothing if rev is 0.

@@ -8,7 +8,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // SQLite fills with zeros what it frees on a page, and each page that leaves a table. But

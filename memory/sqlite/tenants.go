@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"github.com/openwop/agentmemory/internal/sqlstore"
 	"github.com/openwop/agentmemory/memory/driver"
+	"github.com/openwop/agentmemory/memory/internal/sqlstore"
 )
 
 // nextScope selects the first scope behind another one: the next ref of the tenant or, if there

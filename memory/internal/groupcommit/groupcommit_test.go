@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/openwop/agentmemory/internal/groupcommit"
+	"github.com/openwop/agentmemory/memory/internal/groupcommit"
 )
 
 var (
