@@ -2,11 +2,11 @@
 # Makes releases of the modules of this tree, and proves before there is one that strangers can
 # install them. RELEASING.md says when to use it.
 #
-#	./release.sh check            build all that is committed from what a stranger gets
-#	./release.sh api              compare the public packages with those of the last tag
-#	./release.sh prepare vX.Y.Z   let the modules require each other at a version
-#	./release.sh tag [-yes]       show the tags of the release; with -yes check it and make them
-#	./release.sh reopen           go back to working in the tree
+#	scripts/release.sh check            build all that is committed from what a stranger gets
+#	scripts/release.sh api              compare the public packages with those of the last tag
+#	scripts/release.sh prepare vX.Y.Z   let the modules require each other at a version
+#	scripts/release.sh tag [-yes]       show the tags of the release; with -yes check it and make them
+#	scripts/release.sh reopen           go back to working in the tree
 #
 # Between releases each go.mod replaces the modules of this tree by their directories, and `go
 # install …@version` refuses such a go.mod. A release is a commit without these lines.
@@ -15,7 +15,7 @@
 # clone that has the tags, in place of the repository that their paths name. The version that is
 # checked is removed from the module cache, so two checks of one commit must not run at once.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 export GOWORK=off GOFLAGS=-modcacherw
 root=github.com/openwop/agentmemory
 apidiff=golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
@@ -137,8 +137,8 @@ api() {
 		"$tmp/apidiff" -m -incompatible "$tmp/before.api" "$tmp/after.api" >"$tmp/changes"
 		sed -n "/\/internal\//d; s|^- |$dir: |p" "$tmp/changes" >>"$tmp/all"
 	done
-	grep -vxFf api-changes.txt "$tmp/all" || return 0
-	fail "these changes are not compatible, and api-changes.txt does not list them"
+	grep -vxFf scripts/api-changes.txt "$tmp/all" || return 0
+	fail "these changes are not compatible, and scripts/api-changes.txt does not list them"
 }
 
 prepare() {
@@ -172,7 +172,7 @@ reopen() {
 	clean
 	[ -n "$(released)" ] || fail "HEAD is no release"
 	git ls-files -z 'go.mod' '*/go.mod' 'go.sum' '*/go.sum' | xargs -0 git checkout HEAD~1 --
-	sed -i '/^[^#]/d' api-changes.txt
+	sed -i '/^[^#]/d' scripts/api-changes.txt
 	echo "The modules replace each other again. Commit that: git commit -am 'Work in the tree again'"
 }
 

@@ -2,13 +2,13 @@
 # The long checks: every fuzz target for some minutes, and the tests of every package with
 # AGENTMEMORY_LONG=1.
 #
-#	./soak.sh [minutes per fuzz target, 5 by default] [file]
+#	scripts/soak.sh [minutes per fuzz target, 5 by default] [file]
 #
 # The file lists what has passed. A run leaves out what it lists, so that one that was stopped
 # goes on; after a change of the tree begin with another file. An input that makes a target fail
 # is left under its package's testdata/fuzz.
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 export GOWORK=off
 minutes=${1:-5}
 passed=${2:-$(mktemp)}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds, vets and tests every module of the tree, two modules at a time, under the race
 # detector except for benchmarks and pages. Arguments go to `go test`, for example:
-# ./test.sh -count=1
+# scripts/test.sh -count=1
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 export GOWORK=off CGO_ENABLED=1 # the race detector needs cgo and a C compiler
 
 # SQLite is C that was translated to Go, and takes many times as long if each of its own
