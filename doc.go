@@ -58,6 +58,6 @@
 //
 // A program that imports memory, events, telemetry and redact links the standard library
 // only. A package imports from the floors below its own and never the other way;
-// a test at the root of the module holds the plan and fails on a package that has
+// a test in internal/testkit/house holds the plan and fails on a package that has
 // no place in it.
 package agentmemory

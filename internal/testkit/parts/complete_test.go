@@ -1,4 +1,4 @@
-package hostcall_test
+package parts_test
 
 import (
 	"go/ast"
@@ -28,6 +28,9 @@ import (
 	"github.com/openwop/agentmemory/recall"
 	"github.com/openwop/agentmemory/telemetry"
 )
+
+// root is the directory of the tree.
+const root = "../../.."
 
 // configurations are the types by which a host plugs parts in.
 var configurations = []any{
@@ -132,7 +135,7 @@ func callable(name string, typ reflect.Type) (names []string) {
 
 // parse returns the files of a package by their paths, without tests.
 func parse(t *testing.T, set *token.FileSet, pkg string) map[string]*ast.File {
-	names, err := filepath.Glob(filepath.Join("../..", pkg, "*.go"))
+	names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 	require.NoError(t, err)
 	files := map[string]*ast.File{}
 	for _, name := range names {
@@ -231,11 +234,11 @@ func receiver(f *ast.FuncDecl) string {
 	return typ.(*ast.Ident).Name + "."
 }
 
-// Nothing but this package starts a goroutine for code of the host, or catches its panics.
+// Nothing but package hostcall starts a goroutine for code of the host, or catches its panics.
 func TestNothingElseStartsAGoroutineOrRecovers(t *testing.T) {
 	own := map[string]string{
-		"../../commitment/tick.go": "works on some tenants at once",
-		"../../telemetry/span.go":  "tells of a panic of the operation, which goes on",
+		root + "/commitment/tick.go": "works on some tenants at once",
+		root + "/telemetry/span.go":  "tells of a panic of the operation, which goes on",
 	}
 	seen := map[string]bool{}
 	for _, p := range packages {

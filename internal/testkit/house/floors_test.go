@@ -1,4 +1,4 @@
-package agentmemory_test
+package house_test
 
 import (
 	"fmt"
@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 )
+
+// root is the directory of the tree.
+const root = "../../.."
 
 const modulePath = "github.com/openwop/agentmemory"
 
@@ -59,6 +62,8 @@ var plan = []place{
 	{dir: "internal/text", floor: 0},
 	{dir: "internal/schema", floor: 0, others: libraries[2:3]},
 	{dir: "internal/testkit", floor: 0},
+	{dir: "internal/testkit/house", floor: 0},
+	{dir: "internal/testkit/parts", floor: 0},
 	{dir: "internal/testkit/mutate", floor: 0},
 	{dir: "internal/testkit/pgcluster", floor: 0},
 	{dir: "internal/testkit/parted", floor: 0}, // its tests have hosts of all floors
@@ -238,7 +243,7 @@ func directRequirements(mod string) []string {
 }
 
 func TestFloors(t *testing.T) {
-	for _, line := range checkFloors(load(t, os.DirFS("."))) {
+	for _, line := range checkFloors(load(t, os.DirFS(root))) {
 		t.Error(line)
 	}
 }

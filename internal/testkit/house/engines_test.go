@@ -1,4 +1,4 @@
-package agentmemory_test
+package house_test
 
 import (
 	"bytes"
@@ -100,12 +100,12 @@ func TestASecondEngineIsTheFirstOrRefused(t *testing.T) {
 // Every package that registers an engine is among those that are tried above.
 func TestEveryEngineThatRegistersIsTried(t *testing.T) {
 	registering := map[string]bool{}
-	root := os.DirFS(".")
-	require.NoError(t, fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+	tree := os.DirFS(root)
+	require.NoError(t, fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		text, err := fs.ReadFile(root, name)
+		text, err := fs.ReadFile(tree, name)
 		if bytes.Contains(text, []byte("Engines().Register(")) {
 			registering[path.Dir(name)] = true
 		}

@@ -1,4 +1,4 @@
-package agentmemory_test
+package house_test
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,17 +14,17 @@ import (
 // The README links every certificate of a store, with what it says. That it says what the
 // store does now is compared by the kit's run on the store.
 func TestT5_TheReadmeLinksEveryCertificate(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, found := os.DirFS("."), 0
-	err = fs.WalkDir(root, ".", func(name string, d fs.DirEntry, err error) error {
+	tree, found := os.DirFS(root), 0
+	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Base(name) != "certificate.json" {
 			return err
 		}
 		found++
-		data, err := fs.ReadFile(root, name)
+		data, err := fs.ReadFile(tree, name)
 		if err != nil {
 			return err
 		}
@@ -36,7 +37,7 @@ func TestT5_TheReadmeLinksEveryCertificate(t *testing.T) {
 		if !strings.Contains(string(readme), links) {
 			t.Errorf("the README does not have %s", links)
 		}
-		if kept, err := fs.ReadFile(root, text); err != nil || !strings.HasPrefix(string(kept), "agentmemory ") {
+		if kept, err := fs.ReadFile(tree, text); err != nil || !strings.HasPrefix(string(kept), "agentmemory ") {
 			t.Errorf("%s is no certificate: %v", text, err)
 		}
 		return nil

@@ -1,4 +1,4 @@
-package agentmemory_test
+package house_test
 
 import (
 	"fmt"
@@ -261,7 +261,7 @@ func isObvious(d *ast.FuncDecl) bool {
 }
 
 func TestHouse(t *testing.T) {
-	tree := load(t, os.DirFS("."))
+	tree := load(t, os.DirFS(root))
 	for _, line := range checkHouse(tree) {
 		t.Error(line)
 	}

@@ -1,4 +1,4 @@
-package hostcall_test
+package parts_test
 
 import (
 	"context"
@@ -26,6 +26,8 @@ import (
 )
 
 const tenant, ref = "acme", "support"
+
+var ctx = context.Background()
 
 // part is a row of the table: something that a host plugs in, and an operation that calls it.
 type part struct {

@@ -1,4 +1,4 @@
-package hostcall_test
+package parts_test
 
 import (
 	"context"
