@@ -31,14 +31,16 @@ const ChoreTime = 10 * time.Minute
 // neither a tick nor a slice is [ErrValidation].
 func (e Engines) Register(kind string, config any, tick, slice func(context.Context) error) error {
 	if kind == "" || tick == nil && slice == nil || config != nil && !reflect.ValueOf(config).Comparable() {
-		return fail(ErrValidation, "the kind of the engine is empty, its config cannot be compared, or it has neither a tick nor a slice")
+		return fail(ErrValidation,
+			"the kind of the engine is empty, its config cannot be compared, or it has neither a tick nor a slice")
 	}
 	k := &e.bank.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	first, known := k.kinds[kind]
 	if known && first != config {
-		return fail(ErrConflict, "the bank has an engine of this kind with another configuration: use that one, or make another bank")
+		return fail(ErrConflict,
+			"the bank has an engine of this kind with another configuration: use that one, or make another bank")
 	}
 	if known {
 		return nil
@@ -129,7 +131,8 @@ func (s slot) free() { <-s }
 // call does the chore once. The caller has the turn.
 func (c *chore) call(ctx context.Context) (Maintained, error) {
 	if c.running.Load() > 0 {
-		return Maintained{}, fail(ErrInternal, c.part+" did not answer in time and has not returned: it is left out until it does")
+		return Maintained{}, fail(ErrInternal,
+			c.part+" did not answer in time and has not returned: it is left out until it does")
 	}
 	if c.heavy != nil {
 		if err := c.heavy.take(ctx); err != nil {

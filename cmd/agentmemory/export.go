@@ -72,7 +72,8 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 	working.end()
 	if err == nil {
 		err = at.exportCommitments(ctx, p.tenant, out, func(c commitment.Commitment) bool {
-			return bearing[located{c.Ref, c.MemoryID}] || c.MemoryID == "" && of.subject == "" && (of.ref == "" || of.ref == c.Ref)
+			ofTheRef := c.MemoryID == "" && of.subject == "" && (of.ref == "" || of.ref == c.Ref)
+			return ofTheRef || bearing[located{c.Ref, c.MemoryID}]
 		})
 	}
 	if err = errors.Join(err, out.Flush()); err != nil {
@@ -101,7 +102,8 @@ func (at *session) bearing(ctx context.Context, tenant string) (map[located]bool
 }
 
 // exportCommitments writes the commitments of a tenant that go with an export, and how many they are.
-func (at *session) exportCommitments(ctx context.Context, tenant string, out io.Writer, goes func(commitment.Commitment) bool) error {
+func (at *session) exportCommitments(ctx context.Context, tenant string, out io.Writer,
+	goes func(commitment.Commitment) bool) error {
 	engine, err := at.commitments()
 	if err != nil {
 		return err

@@ -88,7 +88,8 @@ func (p *program) load(ctx context.Context, path, from, ref, secretsOf string) (
 		}
 		sum := sha256.Sum256(text)
 		same[sum]++
-		id, err := done.put(ctx, job, n, l, fmt.Sprintf("agentmemory-import:%s:%d", hex.EncodeToString(sum[:]), same[sum]))
+		key := fmt.Sprintf("agentmemory-import:%s:%d", hex.EncodeToString(sum[:]), same[sum])
+		id, err := done.put(ctx, job, n, l, key)
 		if was := (located{l.Ref, l.Entry.ID}); err == nil && id != "" {
 			if _, rests := bound[was]; rests {
 				bound[was] = id
@@ -99,7 +100,9 @@ func (p *program) load(ctx context.Context, path, from, ref, secretsOf string) (
 	})
 	working.end()
 	if err == nil {
-		err = done.restore(ctx, at, job, bound, func(each func(int, line) error) error { return f.readFrom(file, each) })
+		err = done.restore(ctx, at, job, bound, func(each func(int, line) error) error {
+			return f.readFrom(file, each)
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("the import stopped after %s: %w; the same command goes on there", count(working.done, "entry", "entries"), err)
@@ -214,14 +217,15 @@ func (p *program) told(done imported) error {
 			fmt.Fprintf(p.out, "%s written without the tags of a compaction, which only a bank writes\n", count(done.Untagged, "was", "were"))
 		}
 		if n := done.Commitments + done.Unbound; n > 0 {
-			fmt.Fprintf(p.out, "%s as they were, %d left out with their entries\n", count(done.Commitments, "commitment", "commitments"), done.Unbound)
+			fmt.Fprintf(p.out, "%s as they were, %d left out with their entries\n",
+				count(done.Commitments, "commitment", "commitments"), done.Unbound)
 		}
 		for _, r := range done.Refused {
 			fmt.Fprintf(p.out, "%s %d: %s\n", done.what, r.Line, r.Why)
 		}
 		if done.Unsaid {
-			fmt.Fprintln(p.out, "the file does not say how far reminders had come: those that a host finds in these entries are new, "+
-				"and what had fired or was canceled fires again")
+			fmt.Fprintln(p.out, "the file does not say how far reminders had come: those that a host finds in these "+
+				"entries are new, and what had fired or was canceled fires again")
 		}
 	}
 	if n := len(done.Refused); n > 0 {
