@@ -89,19 +89,22 @@ func (b *Bank) Maintain(ctx context.Context) (done Maintained, err error) {
 	for _, did := range outcomes {
 		done.add(did)
 	}
-	if ctx.Err() != nil {
-		return done, unfinished(ctx, chores, failed)
+	if err := unfinished(ctx, chores, failed); err != nil {
+		return done, err
 	}
 	return done, errors.Join(failed...)
 }
 
-// unfinished returns the error of a context, which names the chores that it has ended.
+// unfinished returns the error of a context and names the chores that it has ended; nil if it has ended none.
 func unfinished(ctx context.Context, chores []*chore, failed []error) error {
 	var parts []string
 	for i, c := range chores {
-		if errors.Is(failed[i], ctx.Err()) {
+		if ctx.Err() != nil && errors.Is(failed[i], ctx.Err()) {
 			parts = append(parts, c.part)
 		}
+	}
+	if len(parts) == 0 {
+		return nil
 	}
 	return fmt.Errorf("memory: the context ended before %s: %w", strings.Join(parts, ", "), ctx.Err())
 }
@@ -215,10 +218,9 @@ const DefaultPause = 10 * time.Second
 // Keep maintains memory until the context ends: it begins a round of all that [Bank.Maintain] does,
 // with a pause before the next, which is [DefaultPause] if it is 0 or below. Each chore goes on by
 // itself: one that is still under way when a round begins is left out of it, and no other waits for
-// it. What fails is logged, if there is a
-// Config.Logger, and tried again with the next round. It returns the error of the context. A host
-// calls it once in a goroutine of its own, and has nothing else to remember: engines add what they
-// need when they are made.
+// it. What fails is logged, if there is a Config.Logger, and tried again with the next round. It
+// returns the error of the context. A host calls it once in a goroutine of its own, and has nothing
+// else to remember: engines add what they need when they are made.
 func (b *Bank) Keep(ctx context.Context, pause time.Duration) error {
 	if pause <= 0 {
 		pause = DefaultPause
