@@ -56,7 +56,7 @@ func (p *pass) checkSource(ctx context.Context, c *Commitment) (head memory.Entr
 		}
 		return head, ReasonNone, err
 	}
-	fates, err := p.bank.Fates(ctx, c.Tenant, c.Ref, c.MemoryID)
+	fates, err := p.bank.Lineage(ctx, c.Tenant, c.Ref, c.MemoryID)
 	fate, found := fates[c.MemoryID]
 	switch {
 	case err != nil || found && fate.State == memory.Live:

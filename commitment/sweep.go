@@ -103,10 +103,10 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 			ids[c.Ref] = append(ids[c.Ref], c.MemoryID)
 		}
 	}
-	fates := map[string]map[string]memory.Fate{} // by ref and entry
+	fates := map[string]map[string]memory.Outcome{} // by ref and entry
 	for ref, list := range ids {
 		var err error
-		if fates[ref], err = e.bank.Fates(ctx, batch[0].Tenant, ref, list...); err != nil {
+		if fates[ref], err = e.bank.Lineage(ctx, batch[0].Tenant, ref, list...); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 
 // rearmLapsed arms a recurring commitment again that lapsed because its entry, which is live again, had
 // been merged or superseded.
-func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Fate, done *Swept) error {
+func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Outcome, done *Swept) error {
 	if !c.isReplaced() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
 		return nil
 	}

@@ -33,10 +33,10 @@ func sceneConsolidator(t testing.TB) *Consolidator {
 	}, "1"}})
 }
 
-// fates tells what became of each entry, by the text of its head.
-func (h *host) fates(ids []string) (out []string) {
+// outcomes tells what became of each entry, by the text of its head.
+func (h *host) outcomes(ids []string) (out []string) {
 	for _, id := range ids {
-		f := h.fate(id)
+		f := h.outcome(id)
 		out = append(out, f.State.String()+": "+f.Head.Content)
 	}
 	return out
@@ -46,7 +46,7 @@ func TestE3_CrashAtEveryStoreCall(t *testing.T) {
 	clean := newHost(t)
 	ids := scene(clean)
 	clean.run(sceneConsolidator(t), "p1")
-	want, wantTexts := clean.fates(ids), clean.texts()
+	want, wantTexts := clean.outcomes(ids), clean.texts()
 	require.Len(t, wantTexts, 5)
 
 	for _, after := range []bool{false, true} {
@@ -68,7 +68,7 @@ func TestE3_CrashAtEveryStoreCall(t *testing.T) {
 				}
 				// Nothing is lost by any of it.
 				for _, id := range ids {
-					require.NotEqual(t, memory.Deleted, h.fate(id).State, name)
+					require.NotEqual(t, memory.Deleted, h.outcome(id).State, name)
 				}
 				if err == nil { // it could do without that call
 					continue
@@ -79,7 +79,7 @@ func TestE3_CrashAtEveryStoreCall(t *testing.T) {
 					h.advance(2 * time.Hour)
 				}
 				h.run(c, retry)
-				require.Equal(t, want, h.fates(ids), name)
+				require.Equal(t, want, h.outcomes(ids), name)
 				require.Equal(t, wantTexts, h.texts(), name)
 				evs := h.passes()
 				completed := 1
@@ -190,7 +190,7 @@ func TestC5_WritesRacingPassesSurvive(t *testing.T) {
 	require.Len(t, ids, writers*writes)
 	live := h.live()
 	for _, id := range ids {
-		f := h.fate(id)
+		f := h.outcome(id)
 		require.NotEqual(t, memory.Deleted, f.State)
 		require.Contains(t, live, f.Head.ID)
 	}
@@ -297,14 +297,14 @@ func TestM10_UndoKeepsToWhatWasDeletedErasedOrExpired(t *testing.T) {
 	older, err := h.job("import").Put(ctx, ref, memory.Draft{Content: "Lena must  sign it four times.", CreatedAt: epoch})
 	require.NoError(t, err)
 	require.Equal(t, 1, h.run(c, "p2").Merged)
-	require.Equal(t, older.ID, h.fate(chained.ID).Head.ID)
-	require.Equal(t, older.ID, h.fate(chainKeep.ID).Head.ID)
+	require.Equal(t, older.ID, h.outcome(chained.ID).Head.ID)
+	require.Equal(t, older.ID, h.outcome(chainKeep.ID).Head.ID)
 	n, err := c.Undo(ctx, h.job("u"), ref, "p1")
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.ElementsMatch(t, []string{chained.ID, older.ID}, h.live())
 	for _, e := range []memory.Entry{deleted, expired} {
-		require.Equal(t, memory.Deleted, h.fate(e.ID).State)
+		require.Equal(t, memory.Deleted, h.outcome(e.ID).State)
 	}
 	require.NotContains(t, h.live(), erased.ID)
 }

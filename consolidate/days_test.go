@@ -99,7 +99,7 @@ func TestC8_AnAgeOfAnotherDayIsANewerValue(t *testing.T) {
 	young := h.note("Ann is 8 years old.", "slot:ann/age")
 	require.Equal(t, 1, h.run(newConsolidator(t, Config{}), "p1").Superseded)
 	require.Equal(t, []string{young.ID}, h.live())
-	require.Equal(t, memory.Superseded, h.fate(old.ID).State)
+	require.Equal(t, memory.Superseded, h.outcome(old.ID).State)
 }
 
 // What stays apart costs nothing again: a second pass writes nothing and calls no model.

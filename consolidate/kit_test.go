@@ -115,9 +115,9 @@ func (h *host) passes() (evs []events.MemoryConsolidated) {
 	return evs
 }
 
-func (h *host) fate(id string) memory.Fate {
+func (h *host) outcome(id string) memory.Outcome {
 	h.t.Helper()
-	f, err := h.Fates(ctx, "acme", ref, id)
+	f, err := h.Lineage(ctx, "acme", ref, id)
 	require.NoError(h.t, err)
 	return f[id]
 }

@@ -37,7 +37,7 @@ func TestC10_ALargeCorpus(t *testing.T) {
 	require.Zero(t, r.Superseded+r.Skipped+len(r.Refused))
 
 	for i, first := range again {
-		a, b := h.fate(ids[i]), h.fate(ids[first])
+		a, b := h.outcome(ids[i]), h.outcome(ids[first])
 		require.Equal(t, head(ids[i], a), head(ids[first], b), "what was said twice has one head")
 	}
 	start = time.Now()
@@ -46,7 +46,7 @@ func TestC10_ALargeCorpus(t *testing.T) {
 }
 
 // head is the live entry that an entry came to.
-func head(id string, f memory.Fate) string {
+func head(id string, f memory.Outcome) string {
 	if f.State == memory.Live {
 		return id
 	}

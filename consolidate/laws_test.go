@@ -192,9 +192,9 @@ func TestC4_MergedTextIsRedacted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, r.Derived)
 	require.Equal(t, []string{"that is the relay key: [REDACTED:key]"}, h.texts())
-	require.Equal(t, memory.Merged, h.fate(a.ID).State)
-	require.Equal(t, h.fate(a.ID).Head.ID, h.fate(b.ID).Head.ID)
-	require.Equal(t, []string{a.ID, b.ID}, h.fate(b.ID).Head.Sources)
+	require.Equal(t, memory.Merged, h.outcome(a.ID).State)
+	require.Equal(t, h.outcome(a.ID).Head.ID, h.outcome(b.ID).Head.ID)
+	require.Equal(t, []string{a.ID, b.ID}, h.outcome(b.ID).Head.Sources)
 }
 
 func TestC5_OnlyTheGroupThatChangedIsSkipped(t *testing.T) {
@@ -360,12 +360,12 @@ func TestC8_SlotsNewestWins(t *testing.T) {
 	require.Equal(t, 2, r.Merged)
 	require.Equal(t, 0, r.Superseded)
 	require.ElementsMatch(t, []string{both.ID, other.ID, again.ID}, h.live(), "seats have no newer value, and the slotless note is its own")
-	require.Equal(t, memory.Merged, h.fate(newest.ID).State)
-	require.Equal(t, memory.Merged, h.fate(old.ID).State)
+	require.Equal(t, memory.Merged, h.outcome(newest.ID).State)
+	require.Equal(t, memory.Merged, h.outcome(old.ID).State)
 	later := h.note("Hofer Druck has 7 seats.", "slot:seats")
 	require.Equal(t, 1, h.run(newConsolidator(t, Config{}), "p2").Superseded)
-	require.Equal(t, memory.Superseded, h.fate(both.ID).State)
-	require.Equal(t, later.ID, h.fate(both.ID).Head.ID)
+	require.Equal(t, memory.Superseded, h.outcome(both.ID).State)
+	require.Equal(t, later.ID, h.outcome(both.ID).Head.ID)
 }
 
 func TestC9_OfDifferentTagsOrSubjects(t *testing.T) {

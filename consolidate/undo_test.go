@@ -38,7 +38,7 @@ func TestM10_WhatWasUndoneStaysApart(t *testing.T) {
 			h.run(c, fmt.Sprint("p", pass))
 			gone := map[string]string{}
 			for _, id := range before {
-				if f := h.fate(id); f.State != memory.Live {
+				if f := h.outcome(id); f.State != memory.Live {
 					gone[id] = f.Head.ID
 					require.False(t, apart[[2]string{id, f.Head.ID}], "seed %d: %s again", seed, id)
 				}

@@ -54,7 +54,7 @@ func TestCompact_Policies(t *testing.T) {
 		res, err := r.Compact(ctx, h.job(), ref, distill.Options{Sources: policy})
 		require.NoError(t, err)
 		require.Len(t, h.live(), live)
-		fates, err := h.bank.Fates(ctx, tenant, ref, in[0].ID)
+		fates, err := h.bank.Lineage(ctx, tenant, ref, in[0].ID)
 		require.NoError(t, err)
 		fate := fates[in[0].ID]
 		switch policy {

@@ -98,9 +98,9 @@ func TestRewritesAndForgettingReadInBatches(t *testing.T) {
 		require.NoError(t, err)
 	}), 2)
 	require.LessOrEqual(t, calls(store, func() {
-		fates, err := h.Fates(ctx, "acme", "m", ids...)
+		outcomes, err := h.Lineage(ctx, "acme", "m", ids...)
 		require.NoError(t, err)
-		require.Len(t, fates, 500)
+		require.Len(t, outcomes, 500)
 	}), 2)
 	require.LessOrEqual(t, calls(store, func() {
 		_, err := h.Forget(ctx, "acme", "s")

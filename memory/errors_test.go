@@ -58,7 +58,7 @@ func TestM2_ErrorsNeverShowWhatTheStoreSaid(t *testing.T) {
 			return err
 		},
 		"relay": func() error { _, err := h.Relay(ctx); return err },
-		"trace": func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
+		"trace": func() error { _, err := h.Lineage(ctx, "acme", "m", e.ID); return err },
 		"back":  func() error { _, err := h.Engines().Replaced(ctx, "acme", "m", e.ID); return err },
 	}
 	for name, call := range calls {
@@ -184,7 +184,7 @@ func TestCancelledContexts(t *testing.T) {
 		"forget":   func() error { _, err := h.Forget(done, "acme", "s"); return err },
 		"scrub":    func() error { _, err := h.Scrub(done, "acme", newVault("k", "kept")); return err },
 		"purge":    func() error { _, err := h.Purge(done, "acme"); return err },
-		"fates":    func() error { _, err := h.Fates(done, "acme", "m", e.ID); return err },
+		"lineage":  func() error { _, err := h.Lineage(done, "acme", "m", e.ID); return err },
 		"replaced": func() error { _, err := h.Engines().Replaced(done, "acme", "m", e.ID); return err },
 		"relay":    func() error { _, err := h.Relay(done); return err },
 	} {
@@ -240,7 +240,7 @@ func TestPlainAdapter(t *testing.T) {
 		"forget":   func() error { _, err := h.Forget(ctx, "acme", "s"); return err },
 		"scrub":    func() error { _, err := h.Scrub(ctx, "acme", newVault()); return err },
 		"purge":    func() error { _, err := h.Purge(ctx, "acme"); return err },
-		"fates":    func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
+		"lineage":  func() error { _, err := h.Lineage(ctx, "acme", "m", e.ID); return err },
 		"replaced": func() error { _, err := h.Engines().Replaced(ctx, "acme", "m", e.ID); return err },
 		"document": func() error { _, err := job.Document(ctx, "m", "k", "c"); return err },
 		"rewrite":  func() error { _, err := job.Rewrite(ctx, "m", memory.Rewrite{}); return err },

@@ -49,11 +49,11 @@ func ExampleRun_Replace() {
 		log.Fatal(err)
 	}
 	fmt.Println(moved.Content, moved.Subjects)
-	fates, err := bank.Fates(ctx, "acme", "support", old.ID)
+	outcomes, err := bank.Lineage(ctx, "acme", "support", old.ID)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(fates[old.ID].State, fates[old.ID].Head.Content)
+	fmt.Println(outcomes[old.ID].State, outcomes[old.ID].Head.Content)
 	// Output:
 	// Lena lives in Graz. [customer:lena]
 	// superseded Lena lives in Graz.

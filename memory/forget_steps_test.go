@@ -147,10 +147,10 @@ func TestM10_ACrashLosesNothingThatIsMergedMeanwhile(t *testing.T) {
 		finished = err == nil
 		store.left = math.MaxInt
 		for _, e := range others {
-			fates, err := h.Fates(ctx, "acme", "ref", e.ID)
+			outcomes, err := h.Lineage(ctx, "acme", "ref", e.ID)
 			require.NoError(t, err)
-			require.Contains(t, fates, e.ID)
-			require.NotEqual(t, memory.Deleted, fates[e.ID].State, "killed at call %d", crash)
+			require.Contains(t, outcomes, e.ID)
+			require.NotEqual(t, memory.Deleted, outcomes[e.ID].State, "killed at call %d", crash)
 		}
 		hooked.hook = nil
 		_, err = h.Forget(ctx, "acme", "lena")
@@ -232,14 +232,14 @@ func TestTraceOfManyInOneLineageIsQuick(t *testing.T) {
 		ids = append(ids, last.ID)
 	}
 	start := time.Now()
-	fates, err := h.Fates(ctx, "acme", "ref", ids...)
+	outcomes, err := h.Lineage(ctx, "acme", "ref", ids...)
 	require.NoError(t, err)
 	require.Less(t, time.Since(start), 10*time.Second)
-	require.Len(t, fates, len(ids))
+	require.Len(t, outcomes, len(ids))
 	for _, id := range ids[:len(ids)-1] {
-		require.Equal(t, memory.Fate{State: memory.Superseded, Head: last, Restorable: true}, fates[id])
+		require.Equal(t, memory.Outcome{State: memory.Superseded, Head: last, Restorable: true}, outcomes[id])
 	}
-	require.Equal(t, memory.Fate{State: memory.Live, Head: last}, fates[last.ID])
+	require.Equal(t, memory.Outcome{State: memory.Live, Head: last}, outcomes[last.ID])
 }
 
 // after calls hook once, when records were looked up.
@@ -268,10 +268,10 @@ func TestK6_WhatIsRestoredWhileItIsTracedIsLive(t *testing.T) {
 		_, err := h.Forget(ctx, "acme", "lena")
 		require.NoError(t, err)
 	}
-	fates, err := h.Fates(ctx, "acme", "ref", other.ID)
+	outcomes, err := h.Lineage(ctx, "acme", "ref", other.ID)
 	require.NoError(t, err)
-	require.Contains(t, fates, other.ID)
-	require.Equal(t, memory.Live, fates[other.ID].State)
+	require.Contains(t, outcomes, other.ID)
+	require.Equal(t, memory.Live, outcomes[other.ID].State)
 }
 
 func TestM7_APurgeOfAnIdleTenantNeverShortensAToken(t *testing.T) {

@@ -86,9 +86,9 @@ func TestM10_ScrubReplacesWhatHoldsALateSecret(t *testing.T) {
 	_, err = asOf.List(ctx, "m", memory.ListOptions{})
 	require.ErrorIs(t, err, memory.ErrSnapshotUnavailable)
 	require.Empty(t, contents(t, asOf, "other"), "only where it could have seen what is gone")
-	fates, err := h.Fates(ctx, "acme", "m", merged.Entries[0].ID)
+	outcomes, err := h.Lineage(ctx, "acme", "m", merged.Entries[0].ID)
 	require.NoError(t, err)
-	require.Equal(t, memory.Deleted, fates[merged.Entries[0].ID].State)
+	require.Equal(t, memory.Deleted, outcomes[merged.Entries[0].ID].State)
 
 	done, err = h.Scrub(ctx, "acme", newVault("late", secret))
 	require.NoError(t, err)
@@ -175,11 +175,11 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 		_, err := job.Rewrite(ctx, "m", memory.Rewrite{Retire: []memory.Retire{{ID: id, State: s, For: head}}})
 		require.NoError(t, err)
 	}
-	trace := func(id string) memory.Fate {
-		fates, err := h.Fates(ctx, "acme", "m", id)
+	trace := func(id string) memory.Outcome {
+		outcomes, err := h.Lineage(ctx, "acme", "m", id)
 		require.NoError(t, err)
-		require.Contains(t, fates, id)
-		return fates[id]
+		require.Contains(t, outcomes, id)
+		return outcomes[id]
 	}
 	retire(ids[0], memory.Merged, ids[1])
 	require.Equal(t, memory.Merged, trace(ids[0]).State)
@@ -190,14 +190,14 @@ func TestTraceFollowsTheLineage(t *testing.T) {
 	require.Equal(t, memory.Merged, trace(ids[2]).State)
 	require.Equal(t, memory.Live, trace(ids[3]).State)
 	retire(ids[3], memory.Deleted, "")
-	require.Equal(t, memory.Fate{State: memory.Deleted, Restorable: true}, trace(ids[0]))
-	require.Equal(t, memory.Fate{State: memory.Deleted}, trace(ids[3]))
+	require.Equal(t, memory.Outcome{State: memory.Deleted, Restorable: true}, trace(ids[0]))
+	require.Equal(t, memory.Outcome{State: memory.Deleted}, trace(ids[3]))
 	short, err := job.Put(ctx, "m", memory.Draft{ExpiresAt: epoch.Add(time.Second)})
 	require.NoError(t, err)
 	h.clock.Advance(time.Second)
 	require.Equal(t, memory.Deleted, trace(short.ID).State)
-	fates, err := h.Fates(ctx, "acme", "m", "mem_unknown")
+	outcomes, err := h.Lineage(ctx, "acme", "m", "mem_unknown")
 	require.NoError(t, err)
-	require.Empty(t, fates)
+	require.Empty(t, outcomes)
 	require.True(t, strings.HasPrefix(memory.Merged.String(), "merged"))
 }

@@ -93,9 +93,9 @@ func TestM1_ForeignAndMalformedRefsReadAsAbsent(t *testing.T) {
 		found, err = run.Search(ctx, ref, memory.Search{})
 		require.NoError(t, err)
 		require.Empty(t, found)
-		fates, err := h.Fates(ctx, "acme", ref, secret.ID)
+		outcomes, err := h.Lineage(ctx, "acme", ref, secret.ID)
 		require.NoError(t, err)
-		require.Empty(t, fates)
+		require.Empty(t, outcomes)
 
 		want := memory.ErrValidation
 		if strings.HasPrefix(ref, "mem://") {

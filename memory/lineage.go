@@ -7,8 +7,8 @@ import (
 	"github.com/openwop/agentmemory/memory/driver"
 )
 
-// Fate is what became of an entry.
-type Fate struct {
+// Outcome is what became of an entry.
+type Outcome struct {
 	// State is Live for an entry that is in lists now, Merged or Superseded for one
 	// whose Head is, and otherwise Deleted: the entry and those that replaced it
 	// were deleted, have expired or were forgotten.
@@ -21,31 +21,31 @@ type Fate struct {
 	Restorable bool
 }
 
-// Fates tells what became of entries of a ref. It follows each to the head of its lineage:
+// Lineage returns what became of entries of a ref, by id. It follows each to the head of its lineage:
 // through every entry that it was merged into or superseded by. Having been superseded anywhere
 // on the way counts as [Superseded]. Ids that the ref never held, or that may not be known, are
 // left out. It costs as many calls of the store as the longest lineage is long, or a few more.
 // The store must be a Transactor.
-func (b *Bank) Fates(ctx context.Context, tenant, ref string, ids ...string) (map[string]Fate, error) {
+func (b *Bank) Lineage(ctx context.Context, tenant, ref string, ids ...string) (map[string]Outcome, error) {
 	if b.tx == nil {
 		return nil, fail(ErrNotProvided, "lineage needs a store that is a driver.Transactor")
 	}
-	fates := map[string]Fate{}
+	outcomes := map[string]Outcome{}
 	s, ok, err := b.visible(ctx, tenant, ref)
 	if !ok || err != nil {
-		return fates, err
+		return outcomes, err
 	}
 	for {
-		l := lineage{bank: b, recs: map[string]*Record{}, outcomes: map[string]outcome{}}
+		l := lineage{bank: b, recs: map[string]*Record{}, ends: map[string]lineageEnd{}}
 		if err := l.read(ctx, s, ids); err != nil {
 			return nil, err
 		}
-		if l.resolve(ids, fates) {
+		if l.resolve(ids, outcomes) {
 			if still, err := l.isUnchanged(ctx, s); still || err != nil {
-				return fates, err
+				return outcomes, err
 			}
 		}
-		clear(fates) // memory has moved while it was read
+		clear(outcomes) // memory has moved while it was read
 	}
 }
 
@@ -73,14 +73,14 @@ func (b *Bank) replaced(ctx context.Context, tenant, ref string, by []string) (f
 // lineage is a set of records with their successors. It has each of them once, however many
 // lead to it.
 type lineage struct {
-	bank     *Bank
-	recs     map[string]*Record // nil for one that is not there
-	outcomes map[string]outcome
+	bank *Bank
+	recs map[string]*Record // nil for one that is not there
+	ends map[string]lineageEnd
 }
 
-// outcome is what a record comes to: through the state, to the head, which is nil for an end
-// in nothing.
-type outcome struct {
+// lineageEnd is the end of a record's lineage: head is the live entry there, or nil, and state is
+// how the record leads to it.
+type lineageEnd struct {
 	state driver.State
 	head  *Record
 }
@@ -117,9 +117,9 @@ func (l *lineage) read(ctx context.Context, s Scope, ids []string) error {
 	return nil
 }
 
-// resolve tells the fates of those ids that the ref has held. It reports false if the
+// resolve finds the outcomes of those ids that the ref has held. It reports false if the
 // records are not of one moment, so that one was replaced by itself.
-func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
+func (l *lineage) resolve(ids []string, outcomes map[string]Outcome) bool {
 	for _, id := range ids {
 		rec := l.recs[id]
 		if rec == nil {
@@ -129,11 +129,11 @@ func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 		if !ok {
 			return false
 		}
-		fate := Fate{State: Deleted, Restorable: isReplaced(rec) && !rec.Erased && rec.Entry.LiveAt(l.bank.Now())}
+		outcome := Outcome{State: Deleted, Restorable: isReplaced(rec) && !rec.Erased && rec.Entry.LiveAt(l.bank.Now())}
 		if e.head != nil {
-			fate.State, fate.Head = e.state, ownCopy(e.head.Entry)
+			outcome.State, outcome.Head = e.state, ownCopy(e.head.Entry)
 		}
-		fates[id] = fate
+		outcomes[id] = outcome
 	}
 	return true
 }
@@ -142,7 +142,7 @@ func (l *lineage) resolve(ids []string, fates map[string]Fate) bool {
 // read. The entry that replaced one may have been erased meanwhile, and that one restored.
 func (l *lineage) isUnchanged(ctx context.Context, s Scope) (bool, error) {
 	var ids []string
-	for id, e := range l.outcomes {
+	for id, e := range l.ends {
 		if rec := l.recs[id]; e.head == nil && rec != nil && isReplaced(rec) {
 			ids = append(ids, id)
 		}
@@ -155,26 +155,26 @@ func (l *lineage) isUnchanged(ctx context.Context, s Scope) (bool, error) {
 }
 
 // follow walks to the end of a lineage and remembers the way.
-func (l *lineage) follow(id string) (outcome, bool) {
+func (l *lineage) follow(id string) (lineageEnd, bool) {
 	var way []*Record
 	for {
-		e, known := l.outcomes[id]
+		e, known := l.ends[id]
 		rec := l.recs[id]
 		switch {
 		case known:
 		case len(way) > len(l.recs):
-			return outcome{}, false
+			return lineageEnd{}, false
 		case rec != nil && isReplaced(rec):
 			way = append(way, rec)
 			id = rec.For
 			continue
 		case rec != nil && rec.State == Live && !rec.Erased && rec.Entry.LiveAt(l.bank.Now()):
-			e = outcome{Live, rec}
+			e = lineageEnd{Live, rec}
 		}
-		l.outcomes[id] = e
+		l.ends[id] = e
 		for _, rec := range slices.Backward(way) {
 			e.state = max(e.state, rec.State)
-			l.outcomes[rec.Entry.ID] = e
+			l.ends[rec.Entry.ID] = e
 		}
 		return e, true
 	}

@@ -164,7 +164,7 @@ func TestM2_MistakesWithAHandleAreNamed(t *testing.T) {
 			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"a search for nobody": {func() error { _, err := h.Search(ctx, "", "m", memory.Search{}); return err }, memory.ErrValidation,
 			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
-		"a trace for nobody": {func() error { _, err := h.Fates(ctx, "", "m", "mem_x"); return err }, memory.ErrValidation,
+		"a trace for nobody": {func() error { _, err := h.Lineage(ctx, "", "m", "mem_x"); return err }, memory.ErrValidation,
 			"memory: invalid input: the tenant is empty: take it from the caller's authentication"},
 		"the refs of nobody": {func() error {
 			for _, err := range h.Refs(ctx, "") {

@@ -128,7 +128,7 @@ func TestM1_AResolverThatCannotLookIsNoAbsence(t *testing.T) {
 		"list":   func() error { _, err := h.Reader("acme").List(ctx, "m", memory.ListOptions{}); return err },
 		"get":    func() error { _, err := h.Reader("acme").Get(ctx, "m", e.ID); return err },
 		"search": func() error { _, err := h.Search(ctx, "acme", "m", memory.Search{}); return err },
-		"trace":  func() error { _, err := h.Fates(ctx, "acme", "m", e.ID); return err },
+		"trace":  func() error { _, err := h.Lineage(ctx, "acme", "m", e.ID); return err },
 		"put":    func() error { _, err := h.job("acme").Put(ctx, "m", memory.Draft{Content: "y"}); return err },
 		"delete": func() error { _, err := h.job("acme").Delete(ctx, "m", e.ID); return err },
 		"rewrite": func() error {

@@ -114,9 +114,9 @@ func TestM8_PutAllIsWhole(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"c", "a3", "b"}, contents(t, run.Memory(), "m"), "and the run sees it")
 	require.Equal(t, []string{"c", "a3", "b2"}, contents(t, h.Reader("acme"), "m"))
-	fates, err := h.Fates(ctx, "acme", "m", a.ID)
+	outcomes, err := h.Lineage(ctx, "acme", "m", a.ID)
 	require.NoError(t, err)
-	require.Equal(t, stored[0].ID, fates[a.ID].Head.ID)
+	require.Equal(t, stored[0].ID, outcomes[a.ID].Head.ID)
 }
 
 // What replaces keeps the subjects and the end of the first that it replaces (M4, M10).

@@ -48,10 +48,10 @@ func TestReadOnly(t *testing.T) {
 	found, err := bank.Search(ctx, "acme", "m", memory.Search{Text: "kept"})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	fates, err := bank.Fates(ctx, "acme", "m", kept.ID)
+	outcomes, err := bank.Lineage(ctx, "acme", "m", kept.ID)
 	require.NoError(t, err)
-	require.Contains(t, fates, kept.ID)
-	require.Equal(t, memory.Live, fates[kept.ID].State)
+	require.Contains(t, outcomes, kept.ID)
+	require.Equal(t, memory.Live, outcomes[kept.ID].State)
 	for ref, err := range bank.Refs(ctx, "acme") {
 		require.NoError(t, err)
 		require.Equal(t, "m", ref)

@@ -37,10 +37,10 @@ func TestM6_AReplacedEntryShowsAsTheNewOne(t *testing.T) {
 	require.Len(t, hits, 1)
 	require.Equal(t, e.ID, hits[0].Entry.ID)
 
-	fates, err := h.Fates(ctx, "acme", "m", old.ID)
+	outcomes, err := h.Lineage(ctx, "acme", "m", old.ID)
 	require.NoError(t, err)
-	require.Equal(t, memory.Superseded, fates[old.ID].State)
-	require.Equal(t, e.ID, fates[old.ID].Head.ID, "the lineage is kept")
+	require.Equal(t, memory.Superseded, outcomes[old.ID].State)
+	require.Equal(t, e.ID, outcomes[old.ID].Head.ID, "the lineage is kept")
 
 	require.NoError(t, run.End(ctx))
 	log := h.log.Events("acme", "r")

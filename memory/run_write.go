@@ -57,7 +57,7 @@ func (r *Run) writable(ctx context.Context, ref string, d *Draft) (Scope, error)
 // Delete ends the life of an entry that the run can see, and reports whether it
 // could see it. Other runs that start later do not see the entry; this one goes on
 // seeing it unless it wrote it itself (RFC 0004 §A). An entry that was merged or
-// superseded since the run started is [ErrConflict]: [Bank.Fates] tells what it
+// superseded since the run started is [ErrConflict]: [Bank.Lineage] tells what it
 // became. In a replay nothing is deleted.
 func (r *Run) Delete(ctx context.Context, ref, id string) (seen bool, err error) {
 	ctx, span := r.bank.begin(ctx, telemetry.Delete)

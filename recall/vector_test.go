@@ -150,9 +150,9 @@ func TestS3_ForgottenVectorsAreGone(t *testing.T) {
 		require.NoError(t, err)
 		for d, err := range job.Documents(ctx, "m", driver.DocumentQuery{Kind: vectorKind + mark("hashed")}) {
 			require.NoError(t, err)
-			fates, err := b.Fates(ctx, "acme", "m", d.Of...)
+			outcomes, err := b.Lineage(ctx, "acme", "m", d.Of...)
 			require.NoError(t, err)
-			require.Equal(t, memory.Live, fates[d.Key].State)
+			require.Equal(t, memory.Live, outcomes[d.Key].State)
 		}
 		require.NoError(t, touch(b, r))
 		require.Equal(t, 2, r.known("m"), name)

@@ -105,11 +105,11 @@ func (p *program) lineageOf(ctx context.Context, at *session, ref, id string) (l
 	for _, ids := range [][]string{l.Merged, l.Superseded, l.Derived} {
 		slices.Sort(ids)
 	}
-	fates, err := at.bank.Fates(ctx, p.tenant, ref, id)
+	outcomes, err := at.bank.Lineage(ctx, p.tenant, ref, id)
 	if err != nil {
 		return l, err
 	}
-	l.Head = fates[id].Head.ID
+	l.Head = outcomes[id].Head.ID
 	l.Commitments, err = at.promises(ctx, p.tenant, func(on located) bool { return on == located{ref, id} }, working)
 	return l, err
 }

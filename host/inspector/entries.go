@@ -102,20 +102,20 @@ const maxRetired = 200
 // place of. An entry that came to nothing is not quoted, nor is one that has expired.
 func (h *Handler) lineage(q *request) (any, error) {
 	ref, id := q.param("ref"), q.param("id")
-	fates, err := h.Bank.Fates(q, q.tenant, ref, id)
+	outcomes, err := h.Bank.Lineage(q, q.tenant, ref, id)
 	if err != nil {
 		return nil, err
 	}
-	fate, found := fates[id]
+	outcome, found := outcomes[id]
 	if !found {
 		return nil, memory.ErrNotFound
 	}
-	out := map[string]any{"id": id, "state": fate.State.String()}
-	if fate.State == memory.Deleted {
+	out := map[string]any{"id": id, "state": outcome.State.String()}
+	if outcome.State == memory.Deleted {
 		return out, nil
 	}
-	kin, more, err := h.retiredInto(q, ref, fate.Head.ID)
-	out["head"], out["kin"], out["more"] = document(fate.Head), kin, more
+	kin, more, err := h.retiredInto(q, ref, outcome.Head.ID)
+	out["head"], out["kin"], out["more"] = document(outcome.Head), kin, more
 	return out, err
 }
 

@@ -82,13 +82,13 @@ func (h *Handler) view(q *request) (any, error) {
 		}
 		docs = append(docs, d)
 	}
-	fates, err := h.Bank.Fates(q, q.tenant, ref, gone...)
+	outcomes, err := h.Bank.Lineage(q, q.tenant, ref, gone...)
 	if err != nil {
 		return nil, err
 	}
 	for i, d := range docs {
-		if fate, known := fates[d.ID]; known && !d.In.Live {
-			docs[i].State, docs[i].For = fate.State.String(), fate.Head.ID
+		if outcome, known := outcomes[d.ID]; known && !d.In.Live {
+			docs[i].State, docs[i].For = outcome.State.String(), outcome.Head.ID
 		}
 	}
 	out["entries"] = docs
