@@ -117,7 +117,7 @@ func (p *pass) retire(ctx context.Context, g Group, derived ...memory.Derived) e
 	next.IDs = ids[:min(len(ids), MaxMergedIDs+1)]
 	// The revision of the lease, which every mutation raises, makes the key.
 	made, err := p.commit(ctx, rw, next, driver.DocumentSwap{Document: driver.Document{
-		Scope: p.lease.doc.Scope, Kind: memory.UntilDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
+		Scope: p.lease.doc.Scope, Kind: memory.RemoveWhenDue, Key: fmt.Sprintf("%s%016x", journalKey, p.lease.doc.Rev),
 		Group: hash(p.job.ID()), Value: encode(g), Due: p.job.Now().Add(Retention),
 	}})
 	if errors.Is(err, errStale) {

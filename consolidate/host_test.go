@@ -325,12 +325,12 @@ type justAdapter struct{ driver.Adapter }
 func TestAStrayLeaseIsReplaced(t *testing.T) {
 	h := newHost(t)
 	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{
-		Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: []byte("not JSON"),
+		Scope: memory.Scope{Ref: ref}, Kind: memory.RemoveWhenDue, Key: leaseKey, Value: []byte("not JSON"),
 	}})
 	require.NoError(t, err)
 	c := newConsolidator(t, Config{})
 	require.Equal(t, "p1", h.run(c, "p1").Pass)
-	doc, err := h.job("look").Document(ctx, ref, memory.UntilDue, leaseKey)
+	doc, err := h.job("look").Document(ctx, ref, memory.RemoveWhenDue, leaseKey)
 	require.NoError(t, err)
 	var s state
 	require.NoError(t, decode(doc, &s))
@@ -348,7 +348,7 @@ func TestMaintainRemovesWhatIsOver(t *testing.T) {
 	h.note("Lena prefers e-mail.")
 	require.Equal(t, 1, h.run(c, "p1").Merged)
 	kept := func() (keys []string) { // what of the engine is there until it is due
-		for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Ref: ref, Kind: memory.UntilDue}) {
+		for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Ref: ref, Kind: memory.RemoveWhenDue}) {
 			require.NoError(t, err)
 			keys = append(keys, strings.TrimRight(d.Key, "0123456789abcdef"))
 		}

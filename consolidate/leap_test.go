@@ -16,7 +16,7 @@ func TestC5_TheLeaseOfAClockThatLeaptCanBeRemoved(t *testing.T) {
 	h := newHost(t)
 	h.note("Lena prefers e-mail.")
 	value := encode(state{Pass: "dead", Until: time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Open: true})
-	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.UntilDue, Key: leaseKey, Value: value}})
+	_, err := h.Engines().Swap(ctx, "acme", driver.DocumentSwap{Document: driver.Document{Scope: memory.Scope{Ref: ref}, Kind: memory.RemoveWhenDue, Key: leaseKey, Value: value}})
 	require.NoError(t, err)
 	c := newConsolidator(t, Config{})
 	_, err = c.Run(ctx, h.job("p"), ref, Options{})

@@ -19,7 +19,7 @@ const (
 	digestKind = "consolidate/digest" // a digest, one an Options.Tag
 	undoneKind = "consolidate/undone" // a Group, one a mutation that brought entries back
 
-	// Under memory.UntilDue:
+	// Under memory.RemoveWhenDue:
 	leaseKey   = "consolidate/pass"     // a state, one a ref
 	journalKey = "consolidate/journal/" // a Group, one a mutation that retired entries, by the revision of the lease
 )
@@ -80,7 +80,7 @@ var errStale = memory.ErrConflict.In(pkg, "an entry of the group has changed", n
 // that it has announced its end. It fails with [memory.ErrConflict] if another pass holds it.
 func (p *pass) readLease(ctx context.Context) (over bool, err error) {
 	var s state
-	if s.doc, err = p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey); err != nil {
+	if s.doc, err = p.job.Document(ctx, p.ref, memory.RemoveWhenDue, leaseKey); err != nil {
 		return false, err
 	}
 	if err := decode(s.doc, &s); err != nil {
@@ -131,7 +131,7 @@ func (p *pass) commit(ctx context.Context, rw memory.Rewrite, next state, others
 	}
 	made, err := p.job.Rewrite(ctx, p.ref, rw)
 	if errors.Is(err, memory.ErrConflict) {
-		now, failed := p.job.Document(ctx, p.ref, memory.UntilDue, leaseKey)
+		now, failed := p.job.Document(ctx, p.ref, memory.RemoveWhenDue, leaseKey)
 		switch {
 		case failed != nil:
 			err = failed

@@ -190,7 +190,7 @@ func TestC5_AnotherPassCameFirst(t *testing.T) {
 // digest, the journal or the list of what was undone fails, and retires nothing.
 func TestADocumentOfANewerVersionIsLeftAsItIs(t *testing.T) {
 	for _, name := range []struct{ kind, key string }{
-		{memory.UntilDue, leaseKey}, {digestKind, hash("")}, {memory.UntilDue, journalKey + "9"}, {undoneKind, "9"},
+		{memory.RemoveWhenDue, leaseKey}, {digestKind, hash("")}, {memory.RemoveWhenDue, journalKey + "9"}, {undoneKind, "9"},
 	} {
 		h := newHost(t)
 		h.note("Lena prefers e-mail.")

@@ -87,7 +87,7 @@ func (c *Consolidator) Undo(ctx context.Context, job *memory.Job, ref, pass stri
 		}
 		records[rec.Entry.ID] = rec
 	}
-	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: memory.UntilDue, Group: hash(pass)}) {
+	for d, err := range job.Documents(ctx, ref, driver.DocumentQuery{Kind: memory.RemoveWhenDue, Group: hash(pass)}) {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return restored, err
 		}

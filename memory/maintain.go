@@ -52,7 +52,7 @@ const patience = 10 * time.Second
 
 // Maintain does one bounded round of what memory and the engines over it need from time to time: it
 // relays events to the sink, each at least once and under one id (E3), and removes kept ones after
-// Config.KeepEvents; it removes erasures from the ledger, and machinery [UntilDue], whose time is
+// Config.KeepEvents; it removes erasures from the ledger, and machinery [RemoveWhenDue], whose time is
 // over; it fires what is due, and embeds what has no vector, if the host has such engines; and it
 // purges what no view within the horizon can show, of the next tenants in their order.
 //
@@ -146,7 +146,7 @@ func (b *Bank) removeOld(ctx context.Context) (done Maintained, err error) {
 	}
 	if b.scheduler != nil {
 		done.Trimmed, ledger = b.removeDue(ctx, ledgerKind)
-		_, machinery = b.removeDue(ctx, UntilDue)
+		_, machinery = b.removeDue(ctx, RemoveWhenDue)
 	}
 	span.Add(telemetry.Trimmed.Of(done.Trimmed))
 	return done, errors.Join(shape(events), ledger, machinery)

@@ -80,8 +80,8 @@ func (b *Bank) loadOwn(ctx context.Context, s *snapshot) error {
 
 // ownList reads the document of a key; its Rev is 0 if there is none.
 func (b *Bank) ownList(ctx context.Context, tenant, key string) (driver.Document, error) {
-	for d, err := range b.machinery(ctx, tenant, driver.DocumentQuery{Kind: UntilDue, Key: key}) {
+	for d, err := range b.machinery(ctx, tenant, driver.DocumentQuery{Kind: RemoveWhenDue, Key: key}) {
 		return d, err
 	}
-	return driver.Document{Scope: Scope{Tenant: tenant}, Kind: UntilDue, Key: key}, nil
+	return driver.Document{Scope: Scope{Tenant: tenant}, Kind: RemoveWhenDue, Key: key}, nil
 }

@@ -14,7 +14,7 @@ import (
 
 // ownLists are the documents that tokens name.
 func ownLists(t *testing.T, h *host) (found []driver.Document) {
-	for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Kind: memory.UntilDue}) {
+	for d, err := range h.Engines().Documents(ctx, "acme", driver.DocumentQuery{Kind: memory.RemoveWhenDue}) {
 		require.NoError(t, err)
 		found = append(found, d)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
-// UntilDue is the kind of machinery that [Bank.Maintain] removes once its Due has passed, such as
+// RemoveWhenDue is the kind of machinery that [Bank.Maintain] removes once its Due has passed, such as
 // the journals of passes. Its keys begin with the name of the engine that keeps it.
-const UntilDue = "memory/until-due"
+const RemoveWhenDue = "memory/until-due"
 
 // ChoreTime bounds what an engine does in one round, see [Engines.Register].
 const ChoreTime = 10 * time.Minute
