@@ -107,9 +107,9 @@ func invalidEvent(cause error) error {
 	return failWith(ErrValidation, detail, cause)
 }
 
-// both returns two errors as one. One alone it returns as it is, so that errors.Unwrap reaches
+// joinErrors returns two errors as one. One alone it returns as it is, so that errors.Unwrap reaches
 // its cause.
-func both(a, b error) error {
+func joinErrors(a, b error) error {
 	switch {
 	case a == nil:
 		return b

@@ -60,7 +60,7 @@ func (b *Bank) Pass(ctx context.Context, c JobConfig, f func(*Job) error) (err e
 		return err
 	}
 	// What the pass has announced is delivered though its context is done.
-	defer func() { err = both(err, j.End(context.WithoutCancel(ctx))) }()
+	defer func() { err = joinErrors(err, j.End(context.WithoutCancel(ctx))) }()
 	return f(j)
 }
 
@@ -271,5 +271,5 @@ func (j *Job) End(ctx context.Context) error {
 	if first {
 		closing = j.close(ctx)
 	}
-	return both(closing, j.bank.flush(ctx, j.tenant, j.runID))
+	return joinErrors(closing, j.bank.flush(ctx, j.tenant, j.runID))
 }

@@ -38,7 +38,7 @@ func (b *Bank) relay(ctx context.Context) (done Maintained, err error) {
 	if failed != nil {
 		return done, shape(failed)
 	}
-	return done, both(r.refused, err)
+	return done, joinErrors(r.refused, err)
 }
 
 // count counts what was delivered.
@@ -80,7 +80,7 @@ func (r *relay) deliverAll(ctx context.Context, tenant, runID string) error {
 	batch := make([]events.Record, 0, relayBatch)
 	for rec, err := range r.bank.tx.Undelivered(ctx, tenant, runID) {
 		if err != nil {
-			return both(r.deliver(ctx, batch), shape(err))
+			return joinErrors(r.deliver(ctx, batch), shape(err))
 		}
 		if r.stuck[nameOf(&rec)] {
 			continue

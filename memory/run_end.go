@@ -159,7 +159,7 @@ func (r *Run) finish(ctx context.Context, completed bool, last []events.Record) 
 	if err == nil {
 		err = r.bank.emit(ctx, r.writer, r.last)
 	}
-	return both(closing, err)
+	return joinErrors(closing, err)
 }
 
 // markEnded lets no operation in any more, and reports whether it was the first to do that.
