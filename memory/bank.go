@@ -203,10 +203,10 @@ func New(a driver.Adapter, cfg Config) (*Bank, error) {
 // readNames asks parts of the host for their names.
 func (b *Bank) readNames() (err error) {
 	if b.cfg.TokenCounter != nil {
-		b.counter, err = named("the token counter", b.cfg.TokenCounter.Name)
+		b.counter, err = hostName("the token counter", b.cfg.TokenCounter.Name)
 	}
 	if err == nil && b.cfg.Ranker != nil {
-		b.model, err = named("the ranker", b.cfg.Ranker.Model)
+		b.model, err = hostName("the ranker", b.cfg.Ranker.Model)
 	}
 	if err == nil && b.model != "" && b.tx == nil {
 		err = fail(ErrNotProvided, "Config.Ranker ranks by meaning, which needs a store that is a driver.Transactor: give it no embedder")

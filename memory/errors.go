@@ -78,9 +78,9 @@ func CodeOf(err error) Code {
 	if errors.As(err, &coded) {
 		return coded.Code()
 	}
-	var named interface{ Code() string }
-	if errors.As(err, &named) {
-		switch c := Code(named.Code()); c {
+	var wire interface{ Code() string }
+	if errors.As(err, &wire) {
+		switch c := Code(wire.Code()); c {
 		case CodeValidation, CodeForbidden, CodeNotFound, CodeSecretLeakage, CodeSnapshotUnavailable,
 			CodeNotProvided, CodeStorageLimit:
 			return c

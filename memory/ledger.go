@@ -190,11 +190,11 @@ func (b *Bank) markTexts(ctx context.Context, x *erasure, texts map[ErasedText]i
 		if d.Class != driver.HostText {
 			continue
 		}
-		named, err := Erasure{Texts: []ErasedText{{Ref: d.Ref, Kind: d.Kind, Key: d.Key}}}.clean(x.name)
+		cleaned, err := Erasure{Texts: []ErasedText{{Ref: d.Ref, Kind: d.Kind, Key: d.Key}}}.clean(x.name)
 		if err != nil {
 			return err
 		}
-		if rev, ok := texts[named.Texts[0]]; ok && d.Rev <= rev {
+		if rev, ok := texts[cleaned.Texts[0]]; ok && d.Rev <= rev {
 			x.documents = append(x.documents, driver.DocumentSwap{Document: d, Act: driver.Remove})
 		}
 	}

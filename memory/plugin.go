@@ -12,8 +12,8 @@ import (
 // has no effect on memory.
 const PluginTimeout = 30 * time.Second
 
-// named asks a part of the host for a name, in place.
-func named(part string, name func() string) (string, error) {
+// hostName asks a part of the host for a name, in place.
+func hostName(part string, name func() string) (string, error) {
 	is, err := hostcall.Inline(part, func() (string, error) { return name(), nil })
 	return is, hostFailed(context.Background(), part, err)
 }

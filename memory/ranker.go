@@ -70,10 +70,10 @@ func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Query,
 	if err != nil {
 		return nil, nil, rankerFailed(ctx, part, err)
 	}
-	named := map[string]bool{}
+	seenIDs := map[string]bool{}
 	return v, slices.DeleteFunc(slices.Clone(ranked), func(h Hit) bool {
-		again := named[h.Entry.ID]
-		named[h.Entry.ID] = true
+		again := seenIDs[h.Entry.ID]
+		seenIDs[h.Entry.ID] = true
 		return again || !validID(h.Entry.ID)
 	}), nil
 }
@@ -182,7 +182,7 @@ func (v *View) Get(ctx context.Context, ids []string) (found []Entry, err error)
 	if v.view == nil {
 		found, err = listed(ctx, v.bank.store, v.scope, driver.Query{At: v.at}, ids)
 	} else {
-		found, err = v.view.named(ctx, v.scope, ids, v.at)
+		found, err = v.view.byIDs(ctx, v.scope, ids, v.at)
 	}
 	return handOut(found), err
 }

@@ -145,7 +145,7 @@ func lookup(ctx context.Context, tx driver.Transactor, s Scope, ids []string) ([
 
 // get is a [getFunc].
 func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry, error) {
-	found, err := v.named(ctx, s, []string{id}, at)
+	found, err := v.byIDs(ctx, s, []string{id}, at)
 	if err != nil {
 		return Entry{}, err
 	}
@@ -155,8 +155,8 @@ func (v *view) get(ctx context.Context, s Scope, id string, at time.Time) (Entry
 	return found[0], nil
 }
 
-// named returns those of the entries that the view shows, in no particular order.
-func (v *view) named(ctx context.Context, s Scope, ids []string, at time.Time) (found []Entry, err error) {
+// byIDs returns those of the entries that the view shows, in no particular order.
+func (v *view) byIDs(ctx context.Context, s Scope, ids []string, at time.Time) (found []Entry, err error) {
 	var own, others []string
 	for _, id := range ids {
 		if _, mine := v.known[s.Ref][id]; mine {
