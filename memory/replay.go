@@ -108,8 +108,8 @@ func (p *replayer) next() time.Time {
 	return next
 }
 
-// steady refuses entries that expired between the recorded writes around a read.
-func (p *replayer) steady(entries ...Entry) error {
+// refuseExpiredBetween refuses entries that expired between the recorded writes around a read.
+func (p *replayer) refuseExpiredBetween(entries ...Entry) error {
 	next := p.next()
 	for i := range entries {
 		if !entries[i].LiveAt(next) {
@@ -128,12 +128,12 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	entries, err := p.past.List(ctx, ref, o)
 	switch {
 	case err == nil && o.Rank == rankRelevance:
-		err = p.steadyRef(ctx, ref)
+		err = p.refuseExpiredInRef(ctx, ref)
 	case err == nil && o.TokenBudget > 0:
-		err = p.steadyEnd(ctx, ref, o, entries)
+		err = p.refuseExpiredEnd(ctx, ref, o, entries)
 	}
 	if err == nil {
-		err = p.steady(entries...)
+		err = p.refuseExpiredBetween(entries...)
 	}
 	if err != nil {
 		return nil, err
@@ -141,9 +141,9 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	return entries, nil
 }
 
-// steadyEnd is steady for the entry that ended a list within a budget: the first behind it
+// refuseExpiredEnd is refuseExpiredBetween for the entry that ended a list within a budget: the first behind it
 // that alone fits. Without that entry the list would go on.
-func (p *replayer) steadyEnd(ctx context.Context, ref string, o ListOptions, entries []Entry) error {
+func (p *replayer) refuseExpiredEnd(ctx context.Context, ref string, o ListOptions, entries []Entry) error {
 	n := len(entries)
 	if limit, _ := boundLimit(o.Limit); n == 0 || n == limit {
 		return nil // not the budget ended it
@@ -153,7 +153,7 @@ func (p *replayer) steadyEnd(ctx context.Context, ref string, o ListOptions, ent
 	if err != nil {
 		return err
 	}
-	return p.steady(end...)
+	return p.refuseExpiredBetween(end...)
 }
 
 func (p *replayer) Get(ctx context.Context, ref, id string) (Entry, error) {
@@ -168,7 +168,7 @@ func (p *replayer) get(ctx context.Context, ref, id string) (Entry, error) {
 	}
 	e, err := p.past.Get(ctx, ref, id)
 	if err == nil {
-		err = p.steady(e)
+		err = p.refuseExpiredBetween(e)
 	}
 	if err != nil {
 		return Entry{}, err

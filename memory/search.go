@@ -89,7 +89,7 @@ func (p *replayer) search(ctx context.Context, ref string, q Search) ([]Hit, err
 	defer p.mu.Unlock()
 	hits, err := p.past.search(ctx, ref, q)
 	if err == nil {
-		err = p.steadyRef(ctx, ref)
+		err = p.refuseExpiredInRef(ctx, ref)
 	}
 	if err != nil {
 		return nil, err
@@ -97,15 +97,15 @@ func (p *replayer) search(ctx context.Context, ref string, q Search) ([]Hit, err
 	return hits, nil
 }
 
-// steadyRef is steady for everything in a ref, by all of which an answer is ranked.
-func (p *replayer) steadyRef(ctx context.Context, ref string) error {
+// refuseExpiredInRef is refuseExpiredBetween for everything in a ref, by all of which an answer is ranked.
+func (p *replayer) refuseExpiredInRef(ctx context.Context, ref string) error {
 	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
 	if !ok || err != nil {
 		return err
 	}
 	for e, err := range walk(ctx, s, driver.Query{At: p.past.snap.at}, p.past.view.list) {
 		if err == nil {
-			err = p.steady(e)
+			err = p.refuseExpiredBetween(e)
 		}
 		if err != nil {
 			return err
