@@ -146,7 +146,7 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 	if o.Rank == rankRelevance {
 		answers = b.ranked(ctx, s, Search{Text: o.Query, Tags: q.Tags, Limit: limit, TokenBudget: o.TokenBudget}, from)
 	}
-	hits, err := b.fitting(ctx, answers, o.TokenBudget, limit)
+	hits, err := b.withinBudget(ctx, answers, o.TokenBudget, limit)
 	entries := make([]Entry, len(hits))
 	for i := range hits {
 		entries[i] = hits[i].Entry
@@ -154,8 +154,8 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 	return entries, err
 }
 
-// fitting is the beginning of an answer whose entries fit into a budget, of which 0 is none.
-func (b *Bank) fitting(ctx context.Context, hits iter.Seq2[Hit, error], budget, limit int) ([]Hit, error) {
+// withinBudget returns the leading hits that fit in budget tokens; 0 means no budget.
+func (b *Bank) withinBudget(ctx context.Context, hits iter.Seq2[Hit, error], budget, limit int) ([]Hit, error) {
 	fit := []Hit{}
 	left, size := budget, countedAtOnce
 	if budget == 0 {

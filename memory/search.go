@@ -131,7 +131,7 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, from so
 		return []Hit{}, err
 	}
 	q.Limit = limit
-	return b.fitting(ctx, b.answers(ctx, s, q, from), q.TokenBudget, limit)
+	return b.withinBudget(ctx, b.answers(ctx, s, q, from), q.TokenBudget, limit)
 }
 
 // answers yields the entries that answer a question, as many as it may want.
