@@ -56,8 +56,8 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 	return newView(b.versions, version), nil
 }
 
-// rank asks the ranker, and returns what it found with the view in which to look it up.
-func (b *Bank) rank(ctx context.Context, s Scope, q Search, filter driver.Query, from source) (*View, []Hit, error) {
+// askRanker asks the ranker, and returns what it found with the view in which to look it up.
+func (b *Bank) askRanker(ctx context.Context, s Scope, q Search, filter driver.Query, from source) (*View, []Hit, error) {
 	seen, err := from.view(ctx, s.Tenant)
 	if err != nil {
 		return nil, nil, err
@@ -91,8 +91,8 @@ func rankerFailed(ctx context.Context, part string, err error) error {
 	return shaped
 }
 
-// answer reads what a ranker has found, and leaves out what it should not have.
-func (v *View) answer(ctx context.Context, ranked []Hit, filter driver.Query) ([]Hit, error) {
+// resolve reads what a ranker has found, and leaves out what it should not have.
+func (v *View) resolve(ctx context.Context, ranked []Hit, filter driver.Query) ([]Hit, error) {
 	ids := make([]string, len(ranked))
 	for i := range ranked {
 		ids[i] = ranked[i].Entry.ID

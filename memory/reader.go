@@ -142,11 +142,11 @@ func readList(ctx context.Context, b *Bank, tenant, ref string, o ListOptions, f
 		}
 		return handOut(entries), nil
 	}
-	answers := filtered(ctx, s, "", q, from)
+	candidates := filtered(ctx, s, "", q, from)
 	if o.Rank == rankRelevance {
-		answers = b.ranked(ctx, s, Search{Text: o.Query, Tags: q.Tags, Limit: limit, TokenBudget: o.TokenBudget}, from)
+		candidates = b.rank(ctx, s, Search{Text: o.Query, Tags: q.Tags, Limit: limit, TokenBudget: o.TokenBudget}, from)
 	}
-	hits, err := b.withinBudget(ctx, answers, o.TokenBudget, limit)
+	hits, err := b.withinBudget(ctx, candidates, o.TokenBudget, limit)
 	entries := make([]Entry, len(hits))
 	for i := range hits {
 		entries[i] = hits[i].Entry

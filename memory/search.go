@@ -131,13 +131,13 @@ func (b *Bank) search(ctx context.Context, tenant, ref string, q Search, from so
 		return []Hit{}, err
 	}
 	q.Limit = limit
-	return b.withinBudget(ctx, b.answers(ctx, s, q, from), q.TokenBudget, limit)
+	return b.withinBudget(ctx, b.candidates(ctx, s, q, from), q.TokenBudget, limit)
 }
 
-// answers yields the entries that answer a question, as many as it may want.
-func (b *Bank) answers(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
+// candidates yields the entries that answer a question, as many as it may want.
+func (b *Bank) candidates(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
 	if q.Text != "" && b.cfg.Ranker != nil {
-		return b.ranked(ctx, s, q, from)
+		return b.rank(ctx, s, q, from)
 	}
 	filter := q.filter(from.at)
 	if q.Text == "" && q.TokenBudget == 0 {
@@ -159,17 +159,17 @@ func filtered(ctx context.Context, s Scope, text string, q driver.Query, from so
 	}
 }
 
-// ranked yields what the ranker has found, best first.
-func (b *Bank) ranked(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
+// rank yields what the ranker has found, best first.
+func (b *Bank) rank(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
 	filter := q.filter(from.at)
 	if filter.Limit = q.Limit; q.TokenBudget > 0 {
 		filter.Limit = 2 * MaxListLimit // some may be passed over
 	}
 	return func(yield func(Hit, error) bool) {
-		v, found, err := b.rank(ctx, s, q, filter, from)
+		v, found, err := b.askRanker(ctx, s, q, filter, from)
 		for part := range slices.Chunk(found, pageSize) {
 			var hits []Hit
-			if hits, err = v.answer(ctx, part, filter); err != nil {
+			if hits, err = v.resolve(ctx, part, filter); err != nil {
 				break
 			}
 			for _, h := range hits {
