@@ -289,7 +289,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 		}
 	}
 	if p.bank.takesEvents() {
-		if err := p.bank.tell(ctx, p.tenant, events.Reemit(left[:1], p.runID)); err != nil {
+		if err := p.bank.appendToLog(ctx, p.tenant, events.Reemit(left[:1], p.runID)); err != nil {
 			return Entry{}, err
 		}
 	}

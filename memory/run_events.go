@@ -84,11 +84,11 @@ func (b *Bank) emit(ctx context.Context, w writer, recs []events.Record) error {
 	if err := b.flush(ctx, w.tenant, w.runID); err != nil {
 		return err
 	}
-	return b.tell(ctx, w.tenant, recs)
+	return b.appendToLog(ctx, w.tenant, recs)
 }
 
-// tell gives events to the log.
-func (b *Bank) tell(ctx context.Context, tenant string, recs []events.Record) error {
+// appendToLog gives events to the log.
+func (b *Bank) appendToLog(ctx context.Context, tenant string, recs []events.Record) error {
 	if b.cfg.KeepEvents > 0 {
 		_, err := b.commit(ctx, tenant, driver.Mutation{At: b.Now(), Events: recs})
 		return err
