@@ -93,7 +93,7 @@ func (j *Job) Rewrite(ctx context.Context, ref string, rw Rewrite) (done Rewritt
 	defer span.Done(&err)
 	s, err := j.begin(func() (Scope, error) {
 		if ref == "" && rw.Documents != nil && len(rw.Expect)+len(rw.Derive)+len(rw.Retire)+len(rw.Restore)+len(rw.Erase) == 0 {
-			return j.own(ctx)
+			return j.tenantScope(ctx)
 		}
 		return j.target(ctx, ref)
 	})

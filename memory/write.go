@@ -12,7 +12,7 @@ import (
 // with it is checked: see [writer.identifiers].
 func (w writer) target(ctx context.Context, ref string) (Scope, error) {
 	if w.bank.traits.ReadOnly {
-		return w.own(ctx)
+		return w.tenantScope(ctx)
 	}
 	s, err := w.bank.resolve(ctx, w.tenant, ref)
 	if err != nil {
@@ -34,8 +34,8 @@ func (b *Bank) changeable(what string) error {
 	return nil
 }
 
-// own is the scope of the tenant's own documents, for a write to them.
-func (w writer) own(ctx context.Context) (Scope, error) {
+// tenantScope is the scope of the tenant's own documents, for a write to them.
+func (w writer) tenantScope(ctx context.Context) (Scope, error) {
 	if w.bank.traits.ReadOnly {
 		return Scope{}, errReadOnly
 	}
