@@ -145,7 +145,7 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	defer func() {
 		span.Add(telemetry.Armed.Of(len(done.Armed)), telemetry.Refused.Of(len(done.Unread)))
 	}()
-	in := inferring{Engine: e, job: j, ref: ref, marks: map[string]readMark{}}
+	in := inferring{Engine: e, job: j, ref: ref}
 	in.version, err = hostcall.Inline(theInferrer, func() (string, error) { return e.cfg.Inferrer.Version(), nil })
 	if err != nil {
 		return in.done, hostcall.Failed(ctx, theInferrer, err, internal)
@@ -153,11 +153,8 @@ func (e *Engine) Infer(ctx context.Context, j *memory.Job, ref string) (done Inf
 	if in.version == "" || len(in.version) > maxSpecBytes {
 		return in.done, invalid("Config.Inferrer has no Version, or one longer than 256 bytes")
 	}
-	for d, err := range j.Documents(ctx, ref, driver.DocumentQuery{Kind: readKind}) {
-		if err != nil {
-			return in.done, err
-		}
-		in.marks[d.Key] = readMarkOf(&d)
+	if err := in.readMarks(ctx); err != nil {
+		return in.done, err
 	}
 	var entries []memory.Entry
 	for entry, err := range j.Scan(ctx, ref) {
@@ -191,6 +188,18 @@ type inferring struct {
 	done    Inferred
 
 	replaced map[string][]memory.Record // by the entry that replaced them
+}
+
+// readMarks reads which entries were read.
+func (in *inferring) readMarks(ctx context.Context) error {
+	in.marks = map[string]readMark{}
+	for d, err := range in.job.Documents(ctx, in.ref, driver.DocumentQuery{Kind: readKind}) {
+		if err != nil {
+			return err
+		}
+		in.marks[d.Key] = readMarkOf(&d)
+	}
+	return nil
 }
 
 // infer calls the inferrer with some entries and arms what it finds.

@@ -1,6 +1,7 @@
 package commitment_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -108,4 +109,110 @@ func TestK1_RestoreRefuses(t *testing.T) {
 	require.ErrorIs(t, err, memory.ErrValidation)
 	_, err = h.Engine.Restore(ctx, h.job("globex"), was)
 	require.ErrorIs(t, err, memory.ErrNotFound, "CTI-1: it is no entry of that tenant")
+}
+
+// K1, K2: memory that moves right after its notes were replaced, before anything has read the new ones, fires
+// what it would have fired where it was: nothing that had ended, and what was under way under its key.
+func TestK1_ExportTakesAlongWhatReplacedNotesGoOnWith(t *testing.T) {
+	for _, tag := range []string{inADay, "every:24h", "when:signed"} {
+		for _, state := range []string{"armed", "canceled", "fired", "under way", "given up"} {
+			for _, merge := range []bool{false, true} {
+				t.Run(fmt.Sprint(tag, " ", state, ", merged ", merge), func(t *testing.T) {
+					keys := func(move bool) []string {
+						h := newHost(t)
+						s, c := h.kept(tag)
+						if state == "canceled" {
+							_, err := h.Cancel(ctx, "acme", c.ID)
+							require.NoError(t, err)
+						}
+						if state != "armed" {
+							h.clock.Advance(day)
+							h.observe(1, "yes", true)
+							h.queue.down(state != "fired")
+							h.tick()
+						}
+						if state == "given up" {
+							h.ticks(26*time.Hour, 10*time.Minute)
+						}
+						h.queue.down(false)
+						if merge {
+							_, err := h.job("acme").Rewrite(ctx, s.Ref, memory.Rewrite{
+								Retire: []memory.Retire{{ID: s.MemoryID, State: memory.Merged, For: h.note("Call Lena.", tag).MemoryID}},
+							})
+							require.NoError(t, err)
+						} else {
+							h.edit(h.edit(s, "Call Lema."), "Call Lena.")
+						}
+						if move {
+							h = h.moved()
+						}
+						_, err := h.Infer(ctx, h.job("acme"), "ref")
+						require.NoError(t, err)
+						begun := len(h.queue.calls)
+						for c, err := range h.Commitments(ctx, "acme") {
+							require.NoError(t, err)
+							if c.GivenUp.Tries > 0 && c.State != commitment.Claimed {
+								_, err := h.Retry(ctx, "acme", c.ID)
+								require.NoError(t, err)
+							}
+						}
+						h.observe(2, "yes", true)
+						h.observe(3, "no", false)
+						h.observe(4, "yes", true)
+						h.ticks(30*time.Hour, 10*time.Minute)
+						var of []string
+						for _, f := range h.queue.calls[begun:] {
+							of = append(of, fmt.Sprint(f.Instant, f.Position))
+						}
+						return append(of, fmt.Sprint(len(h.queue.runs), " runs"))
+					}
+					require.Equal(t, keys(false), keys(true))
+				})
+			}
+		}
+	}
+}
+
+// moved is a host over another store, with the live notes of this one and the state of its commitments.
+func (h *host) moved() *host {
+	h.t.Helper()
+	other := newHost(h.t)
+	other.clock, other.queue = h.clock, h.queue
+	other.restart()
+	at := map[string]commitment.Source{}
+	for e, err := range h.job("acme").Scan(ctx, "ref") {
+		require.NoError(h.t, err)
+		at[e.ID] = other.note(e.Content, e.Tags...)
+	}
+	for c, err := range h.Export(ctx, h.job("acme")) {
+		require.NoError(h.t, err)
+		if on, lives := at[c.MemoryID]; lives {
+			other.restore(c, on)
+		}
+	}
+	return other
+}
+
+// A note that a person took the tag out of takes no reminder to another store, and what was read
+// there since is not asked for twice.
+func TestK1_ExportLeavesOutWhatANoteAsksForNoMore(t *testing.T) {
+	h := newHost(t)
+	s, c := h.kept(inADay)
+	s = h.edit(s, "Lena called.", "done")
+	other := h.moved()
+	other.clock.Advance(2 * day)
+	require.Zero(t, other.tick())
+	h.edit(s, "Call Lena after all.", inADay)
+	h.clock.Advance(-2 * day)
+	h.infer(1)
+	ids := map[string]int{}
+	for c, err := range h.Export(ctx, h.job("acme")) {
+		require.NoError(t, err)
+		ids[c.ID]++
+	}
+	require.Len(t, ids, 2)
+	require.Equal(t, 1, ids[c.ID])
+	for _, err := range h.Export(ctx, nil) {
+		require.ErrorIs(t, err, memory.ErrValidation)
+	}
 }

@@ -43,7 +43,11 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 	}
 	out := bufio.NewWriter(p.out)
 	working := p.progress("exported", 0, "entry", "entries")
-	bearing, err := at.bearing(ctx, p.tenant)
+	job, err := at.reader(p.tenant)
+	if err != nil {
+		return err
+	}
+	bearing, err := at.bearing(ctx, job)
 	if err != nil {
 		return err
 	}
@@ -71,7 +75,7 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 	}
 	working.end()
 	if err == nil {
-		err = at.exportCommitments(ctx, p.tenant, out, func(c commitment.Commitment) bool {
+		err = at.exportCommitments(ctx, job, out, func(c commitment.Commitment) bool {
 			ofTheRef := c.MemoryID == "" && of.subject == "" && (of.ref == "" || of.ref == c.Ref)
 			return ofTheRef || bearing[located{c.Ref, c.MemoryID}]
 		})
@@ -83,14 +87,14 @@ func (p *program) export(ctx context.Context, at *session, of exported) (err err
 	return nil
 }
 
-// bearing has the entries on which commitments of a tenant rest.
-func (at *session) bearing(ctx context.Context, tenant string) (map[located]bool, error) {
+// bearing has the entries on which commitments of the job's tenant rest.
+func (at *session) bearing(ctx context.Context, job *memory.Job) (map[located]bool, error) {
 	engine, err := at.commitments()
 	if err != nil {
 		return nil, err
 	}
 	written := map[located]bool{}
-	for c, err := range engine.Commitments(ctx, tenant) {
+	for c, err := range engine.Export(ctx, job) {
 		if err != nil {
 			return nil, err
 		}
@@ -101,15 +105,15 @@ func (at *session) bearing(ctx context.Context, tenant string) (map[located]bool
 	return written, nil
 }
 
-// exportCommitments writes the commitments of a tenant that go with an export, and how many they are.
-func (at *session) exportCommitments(ctx context.Context, tenant string, out io.Writer,
+// exportCommitments writes the commitments of the job's tenant that go with an export, and how many they are.
+func (at *session) exportCommitments(ctx context.Context, job *memory.Job, out io.Writer,
 	goes func(commitment.Commitment) bool) error {
 	engine, err := at.commitments()
 	if err != nil {
 		return err
 	}
 	n := 0
-	for c, err := range engine.Commitments(ctx, tenant) {
+	for c, err := range engine.Export(ctx, job) {
 		if err != nil {
 			return err
 		}

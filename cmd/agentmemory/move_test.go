@@ -185,6 +185,38 @@ func TestK2_RemindersMoveWithTheirStore(t *testing.T) {
 	}
 }
 
+// K1: an export right after notes were replaced, which no host has read since, takes their reminders along: what a
+// person has canceled does not fire again in the other store, and what recurs goes on.
+func TestK1_RemindersOfReplacedNotesMoveToo(t *testing.T) {
+	from := []string{"-db", filepath.Join(t.TempDir(), "memory.db"), "-tenant", "acme"}
+	to := []string{"-db", filepath.Join(t.TempDir(), "memory.db"), "-tenant", "acme"}
+	end := time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)
+	queue := &runs{keys: map[string]int{}}
+	a := remind(t, from[:2], "acme", end.Add(-30*time.Hour), queue)
+	canceled, daily := a.note("canceled", "every:12h"), a.note("daily", "every:24h")
+	a.goOn(end)
+	_, err := a.engine.Cancel(t.Context(), "acme", canceled.ID)
+	require.NoError(t, err)
+	run, err := a.bank.Start(t.Context(), memory.RunConfig{ID: "mends-a-typo-0001", Tenant: "acme", Redactor: redact.New(redact.Config{})})
+	require.NoError(t, err)
+	for _, c := range []commitment.Commitment{canceled, daily} {
+		_, err = run.Replace(t.Context(), c.Ref, c.MemoryID, memory.Draft{Content: "mended"})
+		require.NoError(t, err)
+	}
+	assert.Contains(t, succeed(t, to, "import", file(t, succeed(t, from, "export"))), "2 commitments as they were, 0 left out")
+	b := remind(t, to[:2], "acme", end, queue)
+	for _, ref := range []string{"canceled", "daily"} {
+		found, err := b.engine.Infer(t.Context(), b.job(), ref)
+		require.NoError(t, err)
+		assert.Empty(t, found.Armed, ref)
+	}
+	assert.Equal(t, commitment.Lapsed, b.states()["canceled"].State)
+	before := len(queue.of)
+	b.goOn(end.Add(24 * time.Hour))
+	require.Len(t, queue.of, before+1)
+	assert.Equal(t, "daily 24h0m0s "+end.Add(18*time.Hour).Format(time.RFC3339), queue.of[before])
+}
+
 func wet(tenant string) commitment.Observation {
 	return commitment.Observation{Tenant: tenant, Predicate: "raining", Position: 7, State: []byte("wet"), Holds: true}
 }
