@@ -11,8 +11,9 @@ import (
 // PutAll writes drafts to a ref in one mutation: all of them are stored, with their events, and
 // all that they replace is [Superseded], or nothing happens. It returns the entries in the order
 // of the drafts. The run sees them from then on, and no longer what they replace. In a replay
-// nothing is written: the recorded ids and instants come back, and a draft with a Name that is not
-// in the record is refused as its name was then.
+// nothing is written: the recorded ids and instants come back, and drafts with a Name that are not
+// in the record are refused as the name was then. No record tells which of two equal writes under a
+// name was refused: a replay stores the first and refuses the second.
 //
 // Errors: [ErrNotFound] if the run does not see an entry of Draft.Replaces; [ErrConflict] if
 // another caller has replaced, merged or deleted one since the run started, if it has expired, or

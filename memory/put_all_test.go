@@ -200,3 +200,31 @@ func TestE4_AReplayRepeatsPutAll(t *testing.T) {
 	require.NoError(t, replay.End(ctx))
 	require.Equal(t, before, contents(t, h.Reader("acme"), "m"))
 }
+
+// A replay is refused a name whichever of the drafts has it, and leaves the record to the writes that come then.
+func TestE4_ARefusedPutAllRepeatsNoWrite(t *testing.T) {
+	h := newHost(t)
+	run := h.run("r", "acme")
+	from, err := run.Token(ctx)
+	require.NoError(t, err)
+	_, err = h.job("acme").Put(ctx, "m", named("/taken", "by another"))
+	require.NoError(t, err)
+	work := func(run *memory.Run) (said []memory.Entry) {
+		for _, first := range []memory.Draft{named("", "a"), named("/b", "b")} {
+			_, err := run.PutAll(ctx, "m", first, named("/taken", "mine"))
+			require.ErrorIs(t, err, memory.ErrConflict)
+			stored, err := run.PutAll(ctx, "m", first)
+			require.NoError(t, err)
+			said = append(said, stored...)
+		}
+		return said
+	}
+	first := work(run)
+	to, err := run.Token(ctx)
+	require.NoError(t, err)
+	require.NoError(t, run.End(ctx))
+	replay, err := h.Start(ctx, memory.RunConfig{ID: "again", Tenant: "acme", Redactor: newVault("k", secret),
+		Replay: &memory.Replay{Events: h.log.Events("acme", "r"), From: from, To: to}})
+	require.NoError(t, err)
+	require.Equal(t, first, work(replay))
+}

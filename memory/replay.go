@@ -260,37 +260,51 @@ func (p *replayer) nextID(ref string, n int) string {
 
 // write is put, of an entry that takes the place of old if that is not nil.
 func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Entry, error) {
+	e, err := p.recorded(ctx, s, d, old, 0)
+	if err == nil {
+		err = p.repeat(ctx, s, &e)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// recorded is the entry of a draft as the recorded write after n others has it.
+func (p *replayer) recorded(ctx context.Context, s Scope, d Draft, old *Entry, n int) (e Entry, err error) {
 	left := p.left[s.Ref]
 	at := p.bank.Now()
 	switch {
-	case len(left) > 0:
-		at = left[0].Time
+	case len(left) > n:
+		at = left[n].Time
 	case p.past != nil:
 		at = p.past.snap.at
 	}
-	var e Entry
-	var err error
 	if old == nil {
 		e, err = p.entry(ctx, d, false, at)
 	} else {
 		e, err = p.successor(ctx, d, old, at)
 	}
-	if err == nil && len(left) == 0 {
+	if err == nil && len(left) <= n {
 		err = fail(ErrDiverged, "no such write was recorded")
 	}
 	if err != nil {
 		return Entry{}, err
 	}
-	e.ID, e.RunID = left[0].Payload.(events.MemoryWritten).MemoryID, left[0].RunID
-	e.CreatedAt = left[0].Time
+	e.ID, e.RunID = p.nextID(s.Ref, n), left[n].RunID
+	e.CreatedAt = left[n].Time
 	if p.past != nil {
-		if err := p.stored(ctx, s, &e); err != nil {
-			return Entry{}, err
-		}
+		err = p.stored(ctx, s, &e)
 	}
+	return e, err
+}
+
+// repeat makes the next recorded write, which is that of e.
+func (p *replayer) repeat(ctx context.Context, s Scope, e *Entry) error {
+	left := p.left[s.Ref]
 	if p.bank.takesEvents() {
 		if err := p.bank.appendToLog(ctx, p.tenant, events.Reemit(left[:1], p.runID)); err != nil {
-			return Entry{}, err
+			return err
 		}
 	}
 	p.left[s.Ref] = left[1:]
@@ -298,7 +312,7 @@ func (p *replayer) write(ctx context.Context, s Scope, d Draft, old *Entry) (Ent
 		p.past.view.add(s.Ref, ownEntry{id: e.ID, createdAt: e.CreatedAt})
 		p.past.advance(e.CreatedAt)
 	}
-	return e, nil
+	return nil
 }
 
 // keyed answers a write under a key that the run found taken: its entry is of no recorded

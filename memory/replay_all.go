@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // putAll makes the entries of drafts that were written in one mutation. As the run was, it is refused if
@@ -13,27 +14,29 @@ func (p *replayer) putAll(ctx context.Context, s Scope, drafts []Draft) ([]Entry
 	if _, err := endings(drafts); err != nil {
 		return nil, err
 	}
-	firsts := make([]*Entry, len(drafts))
+	named := slices.ContainsFunc(drafts, func(d Draft) bool { return d.Name != "" })
+	stored := make([]Entry, 0, len(drafts))
 	for i, d := range drafts {
 		first, err := p.firstReplaced(ctx, s, d, p.nextID(s.Ref, i))
 		if err != nil {
 			return nil, err
 		}
-		firsts[i] = first
-	}
-	stored := make([]Entry, 0, len(drafts))
-	for i, d := range drafts {
-		e, err := p.write(ctx, s, d, firsts[i])
-		if i == 0 && d.Name != "" && errors.Is(err, ErrDiverged) {
+		e, err := p.recorded(ctx, s, d, first, i)
+		if named && errors.Is(err, ErrDiverged) {
 			return nil, fail(ErrConflict, "the write is not in the record: another live entry had Draft.Name")
 		}
 		if err != nil {
 			return nil, err
 		}
-		if p.past != nil {
-			p.past.view.replace(s.Ref, d.Replaces, ownEntry{id: e.ID, createdAt: e.CreatedAt})
-		}
 		stored = append(stored, e)
+	}
+	for i := range stored {
+		if err := p.repeat(ctx, s, &stored[i]); err != nil {
+			return nil, err
+		}
+		if p.past != nil {
+			p.past.view.replace(s.Ref, drafts[i].Replaces, ownEntry{id: stored[i].ID, createdAt: stored[i].CreatedAt})
+		}
 	}
 	return stored, nil
 }
