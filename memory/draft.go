@@ -68,10 +68,11 @@ type Draft struct {
 	// that is a Transactor. Empty is no key.
 	Key string
 	// Name, such as the path of a file, is held by at most one live entry of the ref: a write is
-	// [ErrConflict] while another live entry holds it. An entry holds its name until it ends; its
-	// successor holds the name that its own draft has. Names have 1 to 512 bytes without control
-	// characters, are stored as digests, and need a store that is a Transactor. One that holds a
-	// secret is [ErrSecretLeakage]. Empty is no name.
+	// [ErrConflict] while another live entry holds it. An entry holds its name until it ends. One
+	// that replaces it without a name of its own holds it then; one that is restored after another
+	// took its name holds none. Names have 1 to 512 bytes without control characters, are stored as
+	// digests, and need a store that is a Transactor. One that holds a secret is
+	// [ErrSecretLeakage]. Empty is no name.
 	Name string
 	// Replaces are the ids of entries that are [Superseded] by this one in the mutation that
 	// writes it, see [Run.PutAll]. The first gives its tags, subjects and expiry, as [Run.Replace]

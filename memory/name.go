@@ -18,19 +18,54 @@ func nameDocument(s Scope, name string) driver.Document {
 	return driver.Document{Scope: s, Class: driver.Content, Kind: nameKind, Key: hex.EncodeToString(sum[:])}
 }
 
-// takeNames are the swaps by which entries take the names of their drafts.
+// takeNames are the swaps by which entries take the names of their drafts, or else those of what they replace.
 func (b *Bank) takeNames(ctx context.Context, s Scope, drafts []Draft, es []Entry, ending map[string]bool) (
 	swaps []driver.DocumentSwap, err error) {
+	taken := map[string]bool{}
 	for i, d := range drafts {
 		if d.Name == "" {
 			continue
 		}
-		taken, err := b.freeName(ctx, s, d.Name, ending)
+		free, err := b.freeName(ctx, s, d.Name, ending)
 		if err != nil {
 			return nil, err
 		}
-		taken.Of = []string{es[i].ID}
-		swaps = append(swaps, driver.DocumentSwap{Document: taken})
+		taken[free.Key] = true
+		swaps = append(swaps, giveName(free, es[i].ID))
+	}
+	for i, d := range drafts {
+		if d.Name != "" {
+			continue
+		}
+		kept, err := b.keepNames(ctx, s, d.Replaces, es[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		for _, swap := range kept {
+			if !taken[swap.Key] {
+				swaps = append(swaps, swap)
+			}
+		}
+	}
+	return swaps, nil
+}
+
+// giveName is the swap by which an entry takes the name of a document. Its names are found by its id.
+func giveName(d driver.Document, id string) driver.DocumentSwap {
+	d.Of, d.Group = []string{id}, id
+	return driver.DocumentSwap{Document: d}
+}
+
+// keepNames are the swaps by which an entry takes over the names of those that it replaces.
+func (b *Bank) keepNames(ctx context.Context, s Scope, replaced []string, id string) (swaps []driver.DocumentSwap, err error) {
+	for _, old := range replaced {
+		q := driver.DocumentQuery{Tenant: s.Tenant, Ref: s.Ref, Kind: nameKind, Group: old}
+		for d, err := range b.tx.Documents(ctx, q) {
+			if err != nil {
+				return nil, shape(err)
+			}
+			swaps = append(swaps, giveName(d, id))
+		}
 	}
 	return swaps, nil
 }

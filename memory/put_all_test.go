@@ -82,6 +82,39 @@ func TestM8_ANameEndsWithItsEntry(t *testing.T) {
 	require.Len(t, both, 2)
 }
 
+// What replaces an entry without a name of its own has the name then, so that a correction of it is not outdone by
+// one that does not see it.
+func TestM8_AReplacementKeepsTheName(t *testing.T) {
+	h := newHost(t)
+	stale, job := h.run("stale", "acme"), h.job("acme")
+	e, err := job.Put(ctx, "m", named("/a", "one"))
+	require.NoError(t, err)
+	for i, replace := range []func(string) (memory.Entry, error){
+		func(id string) (memory.Entry, error) {
+			return h.run("r", "acme").Replace(ctx, "m", id, memory.Draft{Content: "two"})
+		},
+		func(id string) (memory.Entry, error) {
+			return h.run("s", "acme").Replace(ctx, "m", id, keyed("three", "key"))
+		},
+		func(id string) (memory.Entry, error) { return job.Put(ctx, "m", named("", "four", id)) },
+	} {
+		e, err = replace(e.ID)
+		require.NoError(t, err)
+		_, err = stale.Put(ctx, "m", named("/a", "stale"))
+		require.ErrorIs(t, err, memory.ErrConflict, i)
+	}
+	both, err := job.PutAll(ctx, "m", named("", "five", e.ID), named("/a", "six"))
+	require.NoError(t, err, "which another draft may have instead")
+	_, err = job.Delete(ctx, "m", both[0].ID)
+	require.NoError(t, err)
+	_, err = stale.Put(ctx, "m", named("/a", "stale"))
+	require.ErrorIs(t, err, memory.ErrConflict)
+	_, err = job.Put(ctx, "m", named("/b", "seven", both[1].ID))
+	require.NoError(t, err)
+	_, err = stale.Put(ctx, "m", named("/a", "free again"))
+	require.NoError(t, err)
+}
+
 // Drafts that are put together are stored together or not at all.
 func TestM8_PutAllIsWhole(t *testing.T) {
 	h := newHost(t)

@@ -18,6 +18,7 @@ import (
 // What the draft does not name, the new entry has from the old one:
 //   - its tags, if Draft.Tags is nil; an empty list names none. Tags that only the bank writes are
 //     left out, and the others are redacted again.
+//   - its Draft.Name.
 //   - its subjects, if the draft has none: forgetting one of them has to reach the new entry too.
 //   - its expiry. One that the draft names must not be earlier: an entry that never expires is
 //     replaced by one that never does.
@@ -77,6 +78,11 @@ func (r *Run) supersede(ctx context.Context, s Scope, id string, d Draft) (Entry
 		}
 		m := r.putting(s, e, d)
 		m.Retire = []driver.Retirement{{Located: driver.Located{Scope: s, ID: id}, State: Superseded, For: e.ID}}
+		kept, err := r.bank.keepNames(ctx, s, []string{id}, e.ID)
+		if err != nil {
+			return Entry{}, err
+		}
+		m.Documents = append(m.Documents, kept...)
 		if _, err = r.bank.apply(ctx, s.Tenant, m); err == nil {
 			return ownCopy(e), nil
 		}

@@ -139,6 +139,17 @@ func TestB_AStaleRunUndoesNoEdit(t *testing.T) {
 	}
 }
 
+// Nor does it make a file beside one that a person has corrected past the tool since then.
+func TestB_AStaleRunUndoesNoCorrection(t *testing.T) {
+	h := newHost(t)
+	stale := files(memorytool.InRun(h.run("acme")))
+	ok(t, h.live("acme"), create(a, "text")...)
+	_, err := h.run("acme").Replace(t.Context(), ref, h.Entries("acme")[0].ID, memory.Draft{Content: "corrected"})
+	require.NoError(t, err)
+	fails(t, stale, create(a, "stale")...)
+	require.Equal(t, map[string]string{a: "corrected"}, h.tree(t))
+}
+
 // What four jobs of one process were told is stored is there, in one version.
 func TestB_JobsLoseNoEdit(t *testing.T) {
 	h := newHost(t)
