@@ -107,10 +107,9 @@ func (b *Bank) eraseAll(ctx context.Context, tenant string, plan func(context.Co
 	}
 }
 
-// settle makes an empty write. When that is acknowledged, all that the caller has read before is as lasting as
-// what was acknowledged: a database may show a change that its standby has not got. After the write the
-// store also empties its log, in which a killed process may have left erased text. It checks a document
-// that never exists.
+// settle commits a no-op so that everything read before is durable: a primary may show a commit that
+// its standby lacks. After the write the store also empties its log, in which a killed process may
+// have left erased text. The no-op checks a document that never exists.
 func (b *Bank) settle(ctx context.Context, tenant string) error {
 	none := driver.Document{Scope: Scope{Tenant: tenant}, Kind: ledgerKind, Key: "none"}
 	_, err := b.tx.Apply(ctx, tenant, driver.Mutation{At: b.Now(), Documents: []driver.DocumentSwap{{Document: none, Act: driver.Check}}})

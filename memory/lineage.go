@@ -21,8 +21,8 @@ type Outcome struct {
 	Restorable bool
 }
 
-// Lineage returns what became of entries of a ref, by id. It follows each to the head of its lineage:
-// through every entry that it was merged into or superseded by. Having been superseded anywhere
+// Lineage returns what became of entries of a ref, by id. It follows each to the head of its
+// lineage: through every entry that it was merged into or superseded by. Having been superseded anywhere
 // on the way counts as [Superseded]. Ids that the ref never held, or that may not be known, are
 // left out. It costs as many calls of the store as the longest lineage is long, or a few more.
 // The store must be a Transactor.

@@ -202,11 +202,11 @@ func (v *View) Newest(ctx context.Context) (*View, string, error) {
 	return &View{bank: v.bank, scope: v.scope, view: seen}, string(seen.base), nil
 }
 
-// Differs tells what is between the view and the newest view of that name: the entries that a
-// run wrote itself and the view shows, unless they have expired or were erased; what was
-// touched after the name and before the view's version, with what the run itself has replaced
-// since among the retired; and what after that version and before the name. It fails with [ErrSnapshotUnavailable] if
-// the name or the view is too old.
+// Differs returns how the view differs from the newest view of that name. own are the entries that
+// the run wrote itself and the view shows, unless they have expired or were erased. later are the
+// changes that only the view has; what the run itself has replaced is among the retired. earlier are
+// the changes that only the named view has. It fails with [ErrSnapshotUnavailable] if the name or the
+// view is too old.
 func (v *View) Differs(ctx context.Context, name string) (own []string, later, earlier driver.ChangeSet, err error) {
 	if v.view == nil || v.bank.changes == nil {
 		return nil, later, earlier, fail(ErrNotProvided, "the store is no driver.Changes, so that it does not tell what has changed")

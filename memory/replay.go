@@ -141,8 +141,8 @@ func (p *replayer) List(ctx context.Context, ref string, o ListOptions) ([]Entry
 	return entries, nil
 }
 
-// refuseExpiredEnd is refuseExpiredBetween for the entry that ended a list within a budget: the first behind it
-// that alone fits. Without that entry the list would go on.
+// refuseExpiredEnd refuses a list within a budget if the entry that ended it expired: the first behind
+// it that alone fits. Without that entry the list would go on.
 func (p *replayer) refuseExpiredEnd(ctx context.Context, ref string, o ListOptions, entries []Entry) error {
 	n := len(entries)
 	if limit, _ := boundLimit(o.Limit); n == 0 || n == limit {

@@ -142,8 +142,7 @@ func (w writer) scrubDocuments(ctx context.Context, x *erasure) error {
 	return nil
 }
 
-// documentTexts are the texts of a document, those in a value that is JSON without its
-// escapes too.
+// documentTexts returns every text in a document; strings of a JSON value also unescaped.
 func documentTexts(d *driver.Document) []string {
 	return slices.Concat(d.Subjects, []string{d.Kind, d.Key, d.Group, string(d.Value)}, plainTexts(d.Value))
 }

@@ -97,7 +97,7 @@ func (p *replayer) search(ctx context.Context, ref string, q Search) ([]Hit, err
 	return hits, nil
 }
 
-// refuseExpiredInRef is refuseExpiredBetween for everything in a ref, by all of which an answer is ranked.
+// refuseExpiredInRef refuses a ref if anything in it expired, since an answer is ranked by all of it.
 func (p *replayer) refuseExpiredInRef(ctx context.Context, ref string) error {
 	s, ok, err := p.bank.visible(ctx, p.tenant, ref)
 	if !ok || err != nil {

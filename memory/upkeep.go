@@ -10,8 +10,8 @@ import (
 	"github.com/openwop/agentmemory/internal/hostcall"
 )
 
-// RemoveWhenDue is the kind of machinery that [Bank.Maintain] removes once its Due has passed, such as
-// the journals of passes. Its keys begin with the name of the engine that keeps it.
+// RemoveWhenDue is the kind of machinery that [Bank.Maintain] removes once its Due has passed, such
+// as the journals of passes. Its keys begin with the name of the engine that keeps it.
 const RemoveWhenDue = "memory/until-due"
 
 // ChoreTime bounds what an engine does in one round, see [Engines.Register].

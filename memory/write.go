@@ -34,7 +34,7 @@ func (b *Bank) changeable(what string) error {
 	return nil
 }
 
-// tenantScope is the scope of the tenant's own documents, for a write to them.
+// tenantScope returns the scope of the tenant's own documents, for a write to them.
 func (w writer) tenantScope(ctx context.Context) (Scope, error) {
 	if w.bank.traits.ReadOnly {
 		return Scope{}, errReadOnly
@@ -103,7 +103,7 @@ func (w writer) record(p events.Payload) events.Record {
 	}
 }
 
-// apply commits a mutation, unless the tenant would come to more than it may.
+// apply commits a mutation within the tenant's Config.Limits.
 func (b *Bank) apply(ctx context.Context, tenant string, m driver.Mutation) (driver.Applied, error) {
 	if b.cfg.Limits != nil && len(m.Put)+len(m.Restore)+len(m.Events) > 0 {
 		var err error

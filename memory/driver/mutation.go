@@ -49,9 +49,8 @@ type Mutation struct {
 	Limits Limits
 }
 
-// Unversioned reports whether m makes no version, since no read of entries can tell: it
-// changes nothing but documents of the class [Machinery] and has no events, or has nothing but
-// events that are kept.
+// Unversioned reports whether m needs no new version: it changes only documents of the class
+// [Machinery] and has no events, or it only keeps events.
 func (m *Mutation) Unversioned() bool {
 	if len(m.Live)+len(m.MergedInto)+len(m.Put)+len(m.Retire)+len(m.Restore)+len(m.Erase) > 0 {
 		return false

@@ -5,12 +5,15 @@ import (
 	"time"
 )
 
-// Purgeable returns those of the entries that a purge at the instant at removes: records that were
-// erased, have expired, or were retired by the horizon, as retired says, if the end of their chain
-// of successors is one of these too. A merged record that is neither erased nor expired stays if
-// erasing the end of its chain would restore it, and so does every record that one which stays
-// names. Of an entry the ID and ExpiresAt are looked at. Records that are neither retired nor over
-// can be left out.
+// Purgeable returns the records that a purge at the instant at removes. A record goes if it was
+// erased, has expired, or was retired by the horizon, as retired reports, and the record at the end
+// of its chain of successors was too. It stays if
+//
+//   - it is merged, neither erased nor expired, and erasing the end of its chain would restore it;
+//   - a record that stays has it as its For.
+//
+// Purgeable reads only the ID and ExpiresAt of an entry. The caller may leave out records that are
+// neither retired nor erased nor expired.
 func (s *Stored) Purgeable(retired func(*Record) bool, at time.Time) (gone []Located) {
 	over := func(r *Record) bool { return r.Erased || !r.Entry.LiveAt(at) }
 	// The chains whose end can go, each record behind its successor.

@@ -25,8 +25,8 @@ type Transactor interface {
 	// [Stored.Plan]; else, if the id of one of its events has another payload, [ErrConflict].
 	// In all these cases nothing happened. After any other error the outcome may be unknown.
 	//
-	// When m is acknowledged, what it was judged by is as lasting as what it changes, also if it only checks: a
-	// database may show a change that its standby has not got.
+	// When Apply returns nil, everything that m's conditions read is durable too, even if m changed
+	// nothing: a primary may show a commit that its standby lacks.
 	Apply(ctx context.Context, tenant string, m Mutation) (Applied, error)
 
 	// Lookup returns the records of those ids that the scope holds, in every
