@@ -97,4 +97,29 @@
 //
 // A Bank, a Run and a Job are safe for concurrent use. So are their iterators: the body of a
 // loop may call the bank, run or job that yields. A tenant's mutations commit one at a time.
+//
+// # Map
+//
+// Which file answers which question:
+//
+//   - What does a host set up? bank.go: Config, New, and how a ref becomes a scope. engines.go: what an
+//     engine may do. plugin.go, telemetry.go: how the host's parts are called and told. store.go: the
+//     names taken over from package driver. errors.go: which error has which class and code. check.go:
+//     which values are refused. clock.go: instants and ids.
+//   - How does a run live? run.go: start, resume and reads. run_write.go, put_all.go, replace.go: its
+//     writes. run_events.go: its events. run_end.go: tokens, children and the end. job.go: passes.
+//   - How is an entry written? draft.go: from a draft to a redacted entry. write.go: into a mutation,
+//     within limits. key.go: once under a key. name.go: under a name. provenance.go: its tags.
+//     rewrite.go: derived, retired, restored and erased by a pass. document.go: documents.
+//   - How is an answer made? reader.go: lists, and budgets. search.go: candidates, rank, resolve.
+//     ranker.go: what a ranker is given, and how its hits are read. scan.go: pages of a whole scope.
+//   - What does a run see? view.go: a version with the run's own writes over it. token.go, own_list.go:
+//     tokens, and the writes too many for one. asof.go: reads as of a token. record.go: recorded reads.
+//     replay.go, replay_all.go: replays.
+//   - What became of an entry? lineage.go.
+//   - How is something removed? forget.go: subjects, step by step. ledger.go: that it stays so after a
+//     restore. scrub.go: secrets. purge.go: what no view shows. tenants.go: whole tenants. export.go:
+//     what is stored about a subject.
+//   - What happens by itself? maintain.go: the rounds. upkeep.go: the work of engines in them.
+//     outbox.go, backlog.go: events to the sink, and how many wait.
 package memory
