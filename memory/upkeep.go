@@ -148,6 +148,9 @@ func (c *chore) call(ctx context.Context) (Maintained, error) {
 	_, err := hostcall.Call(ctx, c.part, c.limit, func(ctx context.Context) (struct{}, error) {
 		c.running.Add(1)
 		defer c.running.Add(-1)
+		if err := ctx.Err(); err != nil { // it was given up before it began, and may be under way again
+			return struct{}{}, err
+		}
 		did, err := c.do(ctx)
 		mu.Lock()
 		defer mu.Unlock()

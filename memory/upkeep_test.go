@@ -186,6 +186,7 @@ func TestSlicesAreOneAtATime(t *testing.T) {
 		cancel()
 		<-ended
 		<-ended
+		time.Sleep(3 * time.Second) // of the slice that was begun last
 		require.EqualValues(t, 1, most.Load())
 		require.InDelta(t, 100, calls.Load(), 2)
 	})
@@ -229,4 +230,38 @@ func TestEnginesOfAKindAreOne(t *testing.T) {
 	_, err := h.Maintain(ctx)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, rounds.Load())
+}
+
+// dying is a context that ends as soon as a caller has seen that it has not, once that is wanted.
+type dying struct {
+	context.Context
+	end    context.CancelFunc
+	wanted atomic.Bool
+}
+
+func (d *dying) Err() error {
+	err := d.Context.Err()
+	if d.wanted.Load() {
+		d.end()
+	}
+	return err
+}
+
+// A chore whose context ends before it has begun never begins: by then another call of it may be under way.
+func TestAChoreThatWasGivenUpDoesNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(t, func(c *memory.Config) { c.Now = nil })
+		within, cancel := context.WithCancel(ctx)
+		d := &dying{Context: within, end: cancel}
+		var begun atomic.Int32
+		register(t, h.Bank, "first", func(context.Context) error { d.wanted.Store(true); return nil }, nil)
+		register(t, h.Bank, "second", counted(&begun), nil)
+		_, err := h.Maintain(d)
+		require.ErrorIs(t, err, context.Canceled)
+		synctest.Wait()
+		require.Zero(t, begun.Load())
+		_, err = h.Maintain(ctx)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, begun.Load())
+	})
 }
