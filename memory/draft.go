@@ -75,8 +75,8 @@ type Draft struct {
 	// [ErrSecretLeakage]. Empty is no name.
 	Name string
 	// Replaces are the ids of entries that are [Superseded] by this one in the mutation that
-	// writes it, see [Run.PutAll]. The first gives its tags, subjects and expiry, as [Run.Replace]
-	// says. Neither Name nor Replaces goes with a Key.
+	// writes it, see [Run.PutAll]. The first gives its tags and expiry, and all give their subjects, as
+	// [Run.Replace] says. Neither Name nor Replaces goes with a Key.
 	Replaces []string
 	// CreatedAt backdates an entry that a [Job] imports from elsewhere, rounded down to a
 	// whole millisecond; zero is now. A run cannot backdate.

@@ -3,6 +3,7 @@ package memory
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/openwop/agentmemory/memory/driver"
 	"github.com/openwop/agentmemory/telemetry"
@@ -158,17 +159,34 @@ func (w writer) addTo(m *driver.Mutation, s Scope, e Entry, d Draft) {
 	}
 }
 
-// replacing is the entry of a draft, which takes over from the first that it replaces.
-func (w writer) replacing(ctx context.Context, s Scope, d Draft, find findFunc) (e Entry, err error) {
-	for i := len(d.Replaces) - 1; i >= 0; i-- {
-		if e, err = find(ctx, s, d.Replaces[i]); err != nil {
+// replacing is the entry of a draft, which takes over from those that it replaces.
+func (w writer) replacing(ctx context.Context, s Scope, d Draft, find findFunc) (Entry, error) {
+	var replaced []Entry
+	for _, id := range d.Replaces {
+		old, err := find(ctx, s, id)
+		if err != nil {
 			return Entry{}, err
 		}
+		replaced = append(replaced, old)
 	}
-	if len(d.Replaces) == 0 {
+	if len(replaced) == 0 {
 		return w.entry(ctx, d, false, w.bank.Now())
 	}
-	return w.successor(ctx, d, &e, w.bank.Now())
+	return w.successor(ctx, d, joined(replaced), w.bank.Now())
+}
+
+// joined is the first of some entries, about the subjects of all: what replaces them may say what any of them said (M10).
+func joined(entries []Entry) *Entry {
+	first := entries[0]
+	first.Subjects = slices.Clone(first.Subjects)
+	for _, e := range entries[1:] {
+		for _, subject := range e.Subjects {
+			if !slices.Contains(first.Subjects, subject) {
+				first.Subjects = append(first.Subjects, subject)
+			}
+		}
+	}
+	return &first
 }
 
 // held returns a live entry.

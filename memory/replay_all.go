@@ -17,11 +17,11 @@ func (p *replayer) putAll(ctx context.Context, s Scope, drafts []Draft) ([]Entry
 	named := slices.ContainsFunc(drafts, func(d Draft) bool { return d.Name != "" })
 	stored := make([]Entry, 0, len(drafts))
 	for i, d := range drafts {
-		first, err := p.firstReplaced(ctx, s, d, p.nextID(s.Ref, i))
+		old, err := p.replaced(ctx, s, d, p.nextID(s.Ref, i))
 		if err != nil {
 			return nil, err
 		}
-		e, err := p.recorded(ctx, s, d, first, i)
+		e, err := p.recorded(ctx, s, d, old, i)
 		if named && errors.Is(err, ErrDiverged) {
 			return nil, fail(ErrConflict, "the write is not in the record: another live entry had Draft.Name")
 		}
@@ -41,9 +41,11 @@ func (p *replayer) putAll(ctx context.Context, s Scope, drafts []Draft) ([]Entry
 	return stored, nil
 }
 
-// firstReplaced returns the first of the entries that a draft replaced, if all were ended by the recorded write.
-func (p *replayer) firstReplaced(ctx context.Context, s Scope, d Draft, by string) (first *Entry, err error) {
-	for i, id := range d.Replaces {
+// replaced returns what an entry took over from those that it replaced, if all were ended by the recorded write; nil if it
+// replaced none.
+func (p *replayer) replaced(ctx context.Context, s Scope, d Draft, by string) (*Entry, error) {
+	var replaced []Entry
+	for _, id := range d.Replaces {
 		old, err := p.get(ctx, s.Ref, id)
 		if err == nil {
 			err = p.ended(ctx, s, id, Superseded, by)
@@ -51,9 +53,10 @@ func (p *replayer) firstReplaced(ctx context.Context, s Scope, d Draft, by strin
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			first = &old
-		}
+		replaced = append(replaced, old)
 	}
-	return first, nil
+	if len(replaced) == 0 {
+		return nil, nil
+	}
+	return joined(replaced), nil
 }
