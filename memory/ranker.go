@@ -18,8 +18,8 @@ import (
 type Ranker interface {
 	// Rank returns the entries of the view that answer q, best first and at most q.Limit.
 	// Of Hit.Entry only the ID is set: the bank reads each entry through the view, and
-	// leaves out what the view does not show or the filters of q exclude. A smaller limit
-	// gives the beginning of what a larger one gives.
+	// leaves out what the view does not show or the filters of q exclude; it then asks again with a
+	// larger limit, so a ranker may ignore filters. A smaller limit gives the beginning of what a larger one gives.
 	Rank(ctx context.Context, v *View, q Search) ([]Hit, error)
 	// Version names how the ranker works. The same view, question and version give the
 	// same answer.
@@ -56,26 +56,18 @@ func (b *Bank) newest(ctx context.Context, tenant string) (*view, error) {
 	return newView(b.versions, version), nil
 }
 
-// askRanker asks the ranker, and returns what it found with the view in which to look it up.
-func (b *Bank) askRanker(ctx context.Context, s Scope, q Search, filter driver.Query, from source) (*View, []Hit, error) {
-	seen, err := from.view(ctx, s.Tenant)
-	if err != nil {
-		return nil, nil, err
-	}
-	v := &View{bank: b, scope: s, at: from.at, view: seen}
-	q.Limit, q.Since, q.Until = filter.Limit, filter.Since, filter.Until
+// askRanker returns as many answers to a question as a limit says.
+func (v *View) askRanker(ctx context.Context, q Search, limit int) ([]Hit, error) {
+	q.Limit, q.Since, q.Until = limit, millisUp(q.Since), millisUp(q.Until)
 	q.Tags = slices.Clone(q.Tags) // the ranker may do with them what it wants, even too late
 	const part = "the ranker"
-	ranked, err := hostcall.Call(ctx, part, PluginTimeout, func(ctx context.Context) ([]Hit, error) { return b.cfg.Ranker.Rank(ctx, v, q) })
+	found, err := hostcall.Call(ctx, part, PluginTimeout, func(ctx context.Context) ([]Hit, error) {
+		return v.bank.cfg.Ranker.Rank(ctx, v, q)
+	})
 	if err != nil {
-		return nil, nil, rankerFailed(ctx, part, err)
+		return nil, rankerFailed(ctx, part, err)
 	}
-	seenIDs := map[string]bool{}
-	return v, slices.DeleteFunc(slices.Clone(ranked), func(h Hit) bool {
-		again := seenIDs[h.Entry.ID]
-		seenIDs[h.Entry.ID] = true
-		return again || !validID(h.Entry.ID)
-	}), nil
+	return slices.Clone(found), nil
 }
 
 // rankerFailed is the error of a ranker. One that carries a class, as those of package recall

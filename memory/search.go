@@ -159,29 +159,56 @@ func filtered(ctx context.Context, s Scope, text string, q driver.Query, from so
 	}
 }
 
-// rank yields what the ranker has found, best first.
+// maxRanked bounds what a ranker is asked for at once.
+const maxRanked = 1 << 20
+
+// rank yields what the ranker has found, best first. It asks again for twice as many while the
+// filters, which the ranker may not know, leave fewer than are wanted.
 func (b *Bank) rank(ctx context.Context, s Scope, q Search, from source) iter.Seq2[Hit, error] {
 	filter := q.filter(from.at)
 	if filter.Limit = q.Limit; q.TokenBudget > 0 {
 		filter.Limit = 2 * MaxListLimit // some may be passed over
 	}
 	return func(yield func(Hit, error) bool) {
-		v, found, err := b.askRanker(ctx, s, q, filter, from)
-		for part := range slices.Chunk(found, pageSize) {
-			var hits []Hit
-			if hits, err = v.resolve(ctx, part, filter); err != nil {
+		seen, err := from.view(ctx, s.Tenant)
+		v := &View{bank: b, scope: s, at: from.at, view: seen}
+		seenIDs, yielded := map[string]bool{}, 0
+		for limit := filter.Limit; err == nil; limit *= 2 {
+			var found []Hit
+			if found, err = v.askRanker(ctx, q, limit); err != nil {
 				break
 			}
-			for _, h := range hits {
-				if !yield(h, nil) {
-					return
+			fresh := unseen(found, seenIDs)
+			for part := range slices.Chunk(fresh, pageSize) {
+				var hits []Hit
+				if hits, err = v.resolve(ctx, part, filter); err != nil {
+					break
 				}
+				for _, h := range hits {
+					if yielded++; !yield(h, nil) {
+						return
+					}
+				}
+			}
+			if len(found) < limit || len(fresh) == 0 || yielded >= filter.Limit || limit >= maxRanked {
+				break
 			}
 		}
 		if err != nil {
 			yield(Hit{}, err)
 		}
 	}
+}
+
+// unseen returns the hits whose ids were not seen before, and adds these.
+func unseen(found []Hit, seenIDs map[string]bool) (fresh []Hit) {
+	for _, h := range found {
+		if id := h.Entry.ID; !seenIDs[id] && validID(id) {
+			seenIDs[id] = true
+			fresh = append(fresh, h)
+		}
+	}
+	return fresh
 }
 
 // checkSearch refuses a question that no entry could answer, or that the bank cannot follow.
