@@ -56,15 +56,15 @@ func (p *pass) checkSource(ctx context.Context, c *Commitment) (head memory.Entr
 		}
 		return head, ReasonNone, err
 	}
-	fates, err := p.bank.Lineage(ctx, c.Tenant, c.Ref, c.MemoryID)
-	fate, found := fates[c.MemoryID]
+	outcomes, err := p.bank.Lineage(ctx, c.Tenant, c.Ref, c.MemoryID)
+	outcome, found := outcomes[c.MemoryID]
 	switch {
-	case err != nil || found && fate.State == memory.Live:
+	case err != nil || found && outcome.State == memory.Live:
 		return head, ReasonNone, err
-	case found && fate.State == memory.Merged:
-		return fate.Head, ReasonMerged, nil
-	case found && fate.State == memory.Superseded:
-		return fate.Head, ReasonSuperseded, nil
+	case found && outcome.State == memory.Merged:
+		return outcome.Head, ReasonMerged, nil
+	case found && outcome.State == memory.Superseded:
+		return outcome.Head, ReasonSuperseded, nil
 	}
 	return head, ReasonGone, nil
 }

@@ -103,21 +103,21 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 			ids[c.Ref] = append(ids[c.Ref], c.MemoryID)
 		}
 	}
-	fates := map[string]map[string]memory.Outcome{} // by ref and entry
+	outcomes := map[string]map[string]memory.Outcome{} // by ref and entry
 	for ref, list := range ids {
 		var err error
-		if fates[ref], err = e.bank.Lineage(ctx, batch[0].Tenant, ref, list...); err != nil {
+		if outcomes[ref], err = e.bank.Lineage(ctx, batch[0].Tenant, ref, list...); err != nil {
 			return err
 		}
 	}
 	for _, c := range batch {
-		fate, found := fates[c.Ref][c.MemoryID]
-		gone := c.MemoryID != "" && (!found || fate.State == memory.Deleted && !fate.Restorable)
+		outcome, found := outcomes[c.Ref][c.MemoryID]
+		gone := c.MemoryID != "" && (!found || outcome.State == memory.Deleted && !outcome.Restorable)
 		if c.MemoryID == "" && c.State.Final() && c.GivenUp == (Claim{}) {
 			gone = e.bank.Now().Sub(c.EndedAt) > e.cfg.Retention
 		}
 		if !gone {
-			if err := e.rearmLapsed(ctx, c, fate, done); err != nil {
+			if err := e.rearmLapsed(ctx, c, outcome, done); err != nil {
 				return err
 			}
 			continue
@@ -141,8 +141,8 @@ func (e *Engine) sweepPage(ctx context.Context, batch []Commitment, done *Swept)
 
 // rearmLapsed arms a recurring commitment again that lapsed because its entry, which is live again, had
 // been merged or superseded.
-func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, fate memory.Outcome, done *Swept) error {
-	if !c.isReplaced() || c.Canceled || c.Arm.once() || fate.State != memory.Live {
+func (e *Engine) rearmLapsed(ctx context.Context, c Commitment, outcome memory.Outcome, done *Swept) error {
+	if !c.isReplaced() || c.Canceled || c.Arm.once() || outcome.State != memory.Live {
 		return nil
 	}
 	if c.MovedTo != "" {

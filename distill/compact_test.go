@@ -54,16 +54,16 @@ func TestCompact_Policies(t *testing.T) {
 		res, err := r.Compact(ctx, h.job(), ref, distill.Options{Sources: policy})
 		require.NoError(t, err)
 		require.Len(t, h.live(), live)
-		fates, err := h.bank.Lineage(ctx, tenant, ref, in[0].ID)
+		outcomes, err := h.bank.Lineage(ctx, tenant, ref, in[0].ID)
 		require.NoError(t, err)
-		fate := fates[in[0].ID]
+		outcome := outcomes[in[0].ID]
 		switch policy {
 		case distill.KeepSources:
-			require.Equal(t, in[0].ID, fate.Head.ID)
+			require.Equal(t, in[0].ID, outcome.Head.ID)
 		case distill.ExpireSources:
-			require.Equal(t, res.Output.ID, fate.Head.ID)
+			require.Equal(t, res.Output.ID, outcome.Head.ID)
 		case distill.RemoveSources:
-			require.Equal(t, memory.Deleted, fate.State)
+			require.Equal(t, memory.Deleted, outcome.State)
 		}
 	}
 	h := newHost(t)
