@@ -1,10 +1,12 @@
 package facts
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/openwop/agentmemory/internal/text"
 )
@@ -28,10 +30,31 @@ func readClock(line string) *clock {
 			sentence++
 		}
 		end = t.At + len(t.Text)
-		lower := strings.TrimSuffix(strings.ToLower(t.Text), "'s")
-		c.tokens = append(c.tokens, clockToken{t, lower, sentence, strings.TrimSpace(between) == ""})
+		adjoins := strings.TrimSpace(between) == ""
+		for _, t := range plainTokens(t) {
+			lower := strings.TrimSuffix(strings.ToLower(t.Text), "'s")
+			c.tokens = append(c.tokens, clockToken{t, lower, sentence, adjoins})
+		}
 	}
 	return c
+}
+
+// plainTokens are the words of a token such as "**tomorrow**", "Mon/Wed" or "due:today", or the token without marks
+// around it if it is made of more than letters.
+func plainTokens(t text.Token) (words []text.Token) {
+	if t.Kind != text.Code {
+		return []text.Token{t}
+	}
+	const marks = "*_~#@"
+	plain := strings.Trim(t.Text, marks)
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune(marks+"/,:='", r) }
+	if plain == "" || strings.ContainsFunc(plain, isOther) {
+		return []text.Token{{Kind: t.Kind, Text: cmp.Or(plain, t.Text), At: t.At}}
+	}
+	for word := range strings.FieldsFuncSeq(plain, func(r rune) bool { return strings.ContainsRune(marks+"/,:=", r) }) {
+		words = append(words, text.Token{Kind: text.Word, Text: word, At: t.At})
+	}
+	return words
 }
 
 // at is the token so many behind the i-th in its sentence, in lower case; "" if there is none.
@@ -64,6 +87,7 @@ func oneOf(word, words string) bool {
 
 var (
 	states, nouns            = listed("states"), listed("nouns")
+	quantities               = listed("quantities")
 	units, periods           = listed("units"), listed("periods")
 	amounts, fillers, behind = listed("amounts"), listed("fillers"), listed("behind")
 
@@ -78,7 +102,8 @@ var (
 		return all
 	}()
 
-	number   = numeric(`\d{1,4}`)
+	number   = numeric(`\d{1,4}[½¼¾]?`)
+	short    = numeric(`\d{1,4}(?:min|hrs?|[smhdwy])`) // "3d", "48h"
 	ordinal  = numeric(`\d{1,2}(?:st|nd|rd|th)?`)
 	year     = numeric(`(?:19|20)\d\d`)
 	wholeDay = numeric(`(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4})(?:t[\d:.]+z?)?`)
@@ -116,8 +141,20 @@ func (c *clock) isRelativeWord(i int) bool {
 		return isPeriod(next) || isPeriod(c.at(i, 2))
 	case "weekend":
 		return !oneOf(c.at(i, -1), "every each per a")
-	case "week", "month", "quarter", "year":
-		return c.at(i, -1) == "the" && c.at(i, -2) == "of"
+	case "day", "week", "month", "quarter", "year":
+		return c.at(i, -1) == "the" && c.at(i, -2) == "of" && word != "day" || c.at(i, -1) == "of" && c.at(i, -2) == "end"
+	case "moment", "present":
+		return oneOf(c.at(i, -1), "at") || c.at(i, -1) == "the" && c.at(i, -2) == "at"
+	case "far":
+		return c.at(i, -1) == "so"
+	case "date":
+		return c.at(i, -1) == "to" && c.at(i, -2) != "up"
+	case "being":
+		return c.at(i, -1) == "time"
+	case "further":
+		return c.at(i, -1) == "until" && next == "notice"
+	case "while":
+		return c.at(i, -1) == "a" && next == "back"
 	case "other":
 		return next == "day"
 	case "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties", "teens":
@@ -134,6 +171,9 @@ func isPeriod(word string) bool {
 // isSpan finds "in three days", "has lived here for a year" and "two weeks left".
 func (c *clock) isSpan(i int) bool {
 	word := c.tokens[i].lower
+	if short(word) && behind[c.at(i, 1)] {
+		return true
+	}
 	if isAmount(word) && (units[c.at(i, 1)] || units[c.at(i, 2)]) {
 		k := 2
 		if !units[c.at(i, 1)] {
@@ -147,12 +187,12 @@ func (c *clock) isSpan(i int) bool {
 		}
 	}
 	switch word {
-	case "in":
+	case "in", "since", "been":
 		return c.spanEnd(i) > 0
 	case "within":
 		end := c.spanEnd(i)
 		return end > 0 && c.at(end, 1) != "of"
-	case "for", "since", "over", "during":
+	case "for", "over", "during":
 		return c.spanEnd(i) > 0 && c.hasBefore(i, "has have hasn't haven't i've you've we've they've been")
 	}
 	return false
@@ -164,7 +204,7 @@ func (c *clock) spanEnd(i int) int {
 	for k := 1; k <= 6; k++ {
 		word := c.at(i, k)
 		switch {
-		case units[word] && amount:
+		case units[word] && amount, short(word):
 			return i + k
 		case isAmount(word):
 			amount = true
@@ -205,8 +245,12 @@ func (c *clock) isAge(i int) bool {
 		return true
 	}
 	n, err := strconv.Atoi(word)
-	isOrTurns := oneOf(before, "is are am turn turns turned turning") || c.isContracted(i-1)
-	return isOrTurns && c.ends(i) && (err != nil || n <= 130)
+	verb := i - 1
+	if oneOf(before, "almost nearly about only over") {
+		verb--
+	}
+	isOrTurns := oneOf(c.at(i, verb-i), "is are am turn turns turned turning") && !quantities[c.at(i, verb-i-1)] || c.isContracted(verb)
+	return isOrTurns && (c.ends(i) || isAmount(c.at(i, 1)) && c.ends(i+1)) && (err != nil || n <= 130)
 }
 
 // isContracted reports whether the i-th token ends in "'s", "'m" or "'re", as "Ann's" for "Ann is".
@@ -222,7 +266,7 @@ func (c *clock) isContracted(i int) bool {
 func (c *clock) isState(i int) bool {
 	switch c.tokens[i].lower {
 	case "on":
-		return oneOf(c.at(i, 1), "holiday holidays vacation leave strike hold")
+		return oneOf(c.at(i, 1), "holiday holidays vacation leave strike hold") || c.at(i, 2) == "leave"
 	case "is", "are", "am", "isn't", "aren't", "been":
 	default:
 		if !c.isContracted(i) {
@@ -231,8 +275,11 @@ func (c *clock) isState(i int) bool {
 	}
 	for k := 1; k <= 2; k++ {
 		next := c.at(i, k)
-		if states[next] || len(next) > 5 && strings.HasSuffix(next, "ing") && !nouns[next] {
+		if states[next] || next == "about" && c.at(i, k+1) == "to" {
 			return true
+		}
+		if len(next) > 4 && strings.HasSuffix(next, "ing") && !nouns[next] {
+			return !isCapital(c.tokens[i+k].Text)
 		}
 		if !oneOf(next, "not also all both on in at") {
 			return false
@@ -251,7 +298,7 @@ func (c *clock) isOpenDay(i int) bool {
 	case dayMonth(t.lower):
 		return oneOf(before, "on by until till before after since from due")
 	case ordinal(t.lower) && !number(t.lower) && before == "the":
-		return oneOf(c.at(i, -2), "on by until till before after since from") && !c.recurs(i) && !c.isDated(i, 1) &&
+		return oneOf(c.at(i, -2), "on by until till before after since from due") && !c.recurs(i) && !c.isDated(i, 1) &&
 			(c.ends(i) || oneOf(c.at(i, 1), "at of to for in"))
 	}
 	return false
@@ -266,7 +313,7 @@ func isWeekday(lower string) bool {
 }
 
 func isShortWeekday(written string) bool {
-	return len(written) <= 5 && isCapital(written) &&
+	return oneOf(written, "tue tues thu thur thurs fri") || len(written) <= 5 && isCapital(written) &&
 		oneOf(strings.ToLower(written), "mon tue tues wed thu thur thurs fri sat sun")
 }
 

@@ -40,15 +40,21 @@ func CutDay(line string) (head, rest string) {
 	return head, line[len(head):]
 }
 
-// ReadWhen reads a text line by line. A line that begins with its day depends on no other. The cost is near-linear.
+// ReadWhen reads a text line by line, and once more across the ends of its lines, where a phrase may be broken. A line
+// that begins with its day depends on no other. The cost is near-linear.
 func ReadWhen(content string) (w When) {
 	if strings.ContainsFunc(content, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		content = Form(content)
 	}
+	var lines []string
 	for line := range strings.Lines(content) {
 		if head, _ := CutDay(line); head == "" && strings.TrimSpace(line) != "" {
 			w.add(readClock(line))
+			lines = append(lines, strings.TrimSpace(line))
 		}
+	}
+	if len(lines) > 1 && !w.Relative {
+		w.Relative = readClock(strings.Join(lines, " ")).isRelative()
 	}
 	return w
 }

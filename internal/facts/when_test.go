@@ -64,6 +64,22 @@ func TestC8_ALineThatBeginsWithItsDay(t *testing.T) {
 	require.Equal(t, "x", rest)
 }
 
+// A phrase that an end of a line breaks is one phrase; what lines say by themselves stays what it is.
+func TestC8_APhraseOverTwoLines(t *testing.T) {
+	a, b := on("2026-03-02"), on("2026-06-02")
+	for text, same := range map[string]bool{
+		"The trial of the tool ends in three\ndays, says Ann.":     false,
+		"We have used this tool for\n6 months.":                    false,
+		"The office is closed until further\nnotice.":              false,
+		"Tom is 8\nThe shop opens at 10.":                          false,
+		"Ann likes the tea in\nthe kitchen.":                       true,
+		"Ann likes tea.\n- The door is green\n- The wall is white": true,
+	} {
+		w := ReadWhen(text)
+		require.Equal(t, same, w.Day(a) == w.Day(b), "%q", text)
+	}
+}
+
 // Hardly a text of another language passes for English, and most of English do not pass for another one.
 func TestC8_AnotherLanguageIsNotTakenForEnglish(t *testing.T) {
 	files, err := filepath.Glob("../../consolidate/testdata/pairs_*.jsonl")
