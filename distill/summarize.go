@@ -104,8 +104,7 @@ func (p *pass) request(ctx context.Context, maxTokens int) Request {
 	}
 }
 
-// callSummarizer calls the host's summarizer and returns its answer, an item a line, or nothing if it does not keep to
-// the limits.
+// callSummarizer calls the host's summarizer and returns its answer, or nothing if it does not keep to the limits.
 func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) {
 	own := req
 	own.Sources = slices.Clone(req.Sources)
@@ -132,9 +131,7 @@ func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) 
 		if err != nil {
 			return nil, err
 		}
-		for line := range linesOf(text) {
-			items = append(items, Item{sortedIDs(it.Sources), line})
-		}
+		items = append(items, Item{sortedIDs(it.Sources), text})
 	}
 	if !req.fits(join(items)) {
 		return nil, nil
@@ -142,20 +139,25 @@ func (p *pass) callSummarizer(ctx context.Context, req Request) ([]Item, error) 
 	return items, nil
 }
 
-// fitted leaves out the last items until the text keeps to the limits.
-func fitted(ctx context.Context, req Request, items []Item) ([]Item, error) {
-	for len(items) > 0 {
+// fitted leaves out as many of the last items as the limits demand.
+func fitted(ctx context.Context, req Request, items []Item) (kept []Item, err error) {
+	least, over := 0, len(items)+1 // so many fit, and so many do not
+	for n := len(items); least < n && n < over; n = (least + over) / 2 {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		kept := items
-		text, err := joinRedacted(req, &kept)
-		if err != nil || req.fits(text) { // costs of items need not add up to that of their text
-			return kept, err
+		some := items[:n:n]
+		text, err := joinRedacted(req, &some)
+		if err != nil {
+			return nil, err
 		}
-		items = items[:len(items)-1]
+		if req.fits(text) { // costs of items need not add up to that of their text
+			kept, least = some, n
+		} else {
+			over = n
+		}
 	}
-	return nil, nil
+	return kept, nil
 }
 
 func sortedIDs(ids []string) []string {

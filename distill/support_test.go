@@ -157,3 +157,29 @@ func TestD1_C8_AnyAnswerKeepsTheBudgetAndTheFacts(t *testing.T) {
 		}
 	}
 }
+
+// A summary of many lines of all sources names these once, not with each line.
+func TestC10_LinesOfOneItemShareTheirSources(t *testing.T) {
+	h := newHost(t)
+	var ids, lines []string
+	for i := range 500 {
+		lines = append(lines, fmt.Sprintf("Ann likes tea %d.", i))
+		ids = append(ids, h.put(lines[i])[0].ID)
+	}
+	lines[250] = "Ann owes 5,000 euros."
+	r := h.runner(answering(distill.Item{Sources: ids, Text: strings.Join(lines, "\n")}))
+	res := h.distill(r, distill.Options{})
+	require.Equal(t, 1, res.Refused)
+	a, err := r.Open(ctx, h.job(), ref, res.Output.ID)
+	require.NoError(t, err)
+	require.Len(t, a.Items, 1)
+	require.Equal(t, strings.Join(slices.Delete(lines, 250, 251), "\n"), a.Text())
+}
+
+// A line of a summary of summaries names the last day of them all, though an earlier one begins later.
+func TestD4_ALineOfSeveralRangesOfDays(t *testing.T) {
+	h := newHost(t)
+	in := h.put("2026-01-02/2026-02-20: Ania lubi herbatę.", "2026-01-05: Ania lubi herbatę.")
+	r := h.runner(answering(distill.Item{Text: "Ania lubi herbatę", Sources: []string{in[0].ID, in[1].ID}}))
+	require.Equal(t, "2026-01-02/2026-02-20: Ania lubi herbatę", h.distill(r, distill.Options{}).Output.Content)
+}
