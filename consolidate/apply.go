@@ -93,6 +93,11 @@ func (p *pass) merge(ctx context.Context, g *Group) (*memory.Derived, error) {
 			d.CreatedAt = e.CreatedAt
 		}
 	}
+	// What no source says relative to its day, their words put together may.
+	if group = append(group, memory.Entry{Content: text, CreatedAt: d.CreatedAt}); !areOfOneDay(group) {
+		p.refuse(g, severalDays)
+		return nil, nil
+	}
 	return &d, nil
 }
 

@@ -120,3 +120,15 @@ func TestC2_TextsOfDifferentDaysAreNotLookedAtAgain(t *testing.T) {
 	require.Equal(t, before, asked)
 	require.Len(t, live, 7)
 }
+
+// A merger may not make of texts of two days one that is relative to its day, though all its words are theirs.
+func TestC8_AMergedTextBringsNoDayWithIt(t *testing.T) {
+	h := newHost(t)
+	a := h.note("Ann sells the flat in Rome, three days of work.")
+	h.advance(24 * time.Hour)
+	b := h.note("Ann sells the flat, in Rome, three days of work.")
+	r := h.run(proposing(t, Plan{{Retire: []string{a.ID, b.ID}}}, says("Ann sells the flat, Rome, in three days of work.")), "p1")
+	require.Len(t, r.Refused, 1)
+	require.Equal(t, "the texts speak of different days", r.Refused[0].Reason)
+	require.Len(t, h.live(), 2)
+}

@@ -68,7 +68,7 @@
 // Every proposal of a planner or merger is checked, and refused if it breaks a rule (C8,
 // C9). All its entries must have the same tags, subjects and, unless they are equal in
 // form, the same expiry. They must be of one day if one of them says something relative to
-// its day, also before a merger is asked. At most 32 texts that differ in form, of 256 KiB
+// its day, also before a merger is asked, and so must the text that it writes. At most 32 texts that differ in form, of 256 KiB
 // together with the first, become one. The text that stays must have every fact of every source and no other:
 //
 //   - numbers, each with its sign or operator, its currency and its unit, dates in digits,

@@ -136,13 +136,15 @@ func (p *pass) whyNotMerge(ctx context.Context, g *Group) (string, error) {
 		}
 	}
 	if !areOfOneDay(group) {
-		return "the texts speak of different days", nil
+		return severalDays, nil
 	}
 	if g.Keep == "" || len(others) == 0 {
 		return "", ctx.Err()
 	}
 	return facts.Changed(ctx, first.Content, others)
 }
+
+const severalDays = "the texts speak of different days"
 
 // whyNotSupersede names the rule that a supersession breaks, "" if none (C8).
 func (p *pass) whyNotSupersede(g *Group) string {
