@@ -38,6 +38,17 @@ func TestD1_ALineSaysTheDayThatItIsRelativeTo(t *testing.T) {
 	require.ElementsMatch(t, want, strings.Split(compact.Output.Content, "\n"))
 }
 
+// What stands under a heading that is relative to its day says that day too, and what stands under the next does not.
+func TestD1_LinesUnderAHeadingSayItsDay(t *testing.T) {
+	h := newHost(t)
+	h.put("2026-02-01: Today:\nBen likes tea.", "## Tomorrow\n- Call the dentist at 9.\n## The house\n- The door is green.\n**Today:**\nPay the rent.")
+	require.ElementsMatch(t, []string{
+		"2026-02-01: Today:", "Ben likes tea.",
+		"2026-03-01: ## Tomorrow", "2026-03-01: - Call the dentist at 9.", "## The house", "- The door is green.",
+		"2026-03-01: **Today:**", "2026-03-01: Pay the rent.",
+	}, strings.Split(h.distill(h.runner(), distill.Options{}).Output.Content, "\n"))
+}
+
 // What a summary of summaries says keeps the day of the first one, on every line that a long one is split into.
 func TestD4_ASummaryOfSummariesKeepsTheDays(t *testing.T) {
 	h := newHost(t)

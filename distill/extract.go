@@ -11,8 +11,8 @@ import (
 // request alone.
 //
 // It splits the sources into passages: lines, and of a line of more than 240 bytes as many whole
-// sentences as have room in that. If a passage is relative to the day on which it was written, or its language is not
-// known, that day stands before it, in UTC: "2026-03-02: Ann moves to Berlin tomorrow." Package
+// sentences as have room in that. If a passage, or the heading above it, is relative to the day on which it was written,
+// or its language is not known, that day stands before it, in UTC: "2026-03-02: Ann moves to Berlin tomorrow." Package
 // consolidate says what is relative. Equal ones count as one, with the weight of all that say it.
 //
 // Next it always takes the passage that is worth most for each token it costs; of two that are worth the same, the newer.

@@ -17,11 +17,19 @@ const maxPassage = 240
 // passages splits a text into what can stand by itself: its lines, and of a line that is longer
 // than maxPassage as many whole sentences as have room in that, or one that is longer alone. So a
 // sentence keeps its numbers, dates, names and negations, and most notes stay whole. day is what stands before a
-// passage: the day that its line begins with, or that of writing if the passage is relative to it.
+// passage: the day that its line begins with, or that of writing if the passage, or the heading above it, is relative
+// to it.
 func passages(text string, written time.Time) iter.Seq2[string, string] {
 	return func(yield func(day, passage string) bool) {
+		under := "" // the day of the heading
 		for line := range linesOf(text) {
 			own, line := facts.CutDay(line)
+			if own != "" || isHeading(line) {
+				under = ""
+			}
+			if own == "" && isHeading(line) && facts.ReadWhen(line).Relative {
+				under = headOf(written)
+			}
 			for line != "" {
 				n := len(line)
 				if n > maxPassage {
@@ -34,13 +42,18 @@ func passages(text string, written time.Time) iter.Seq2[string, string] {
 						n += next
 					}
 				}
-				if p := strings.TrimSpace(line[:n]); p != "" && !yield(cmp.Or(own, dayOf(p, written)), p) {
+				if p := strings.TrimSpace(line[:n]); p != "" && !yield(cmp.Or(own, under, dayOf(p, written)), p) {
 					return
 				}
 				line = line[n:]
 			}
 		}
 	}
+}
+
+// isHeading reports whether a line tells what those below it are about: "## Today", "Tomorrow:".
+func isHeading(line string) bool {
+	return strings.HasPrefix(line, "#") || strings.HasSuffix(strings.TrimRight(line, "*_ "), ":")
 }
 
 // dayOf is what stands before a text that is relative to the day on which it was written; "" before another one.

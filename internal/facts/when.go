@@ -60,11 +60,11 @@ func ReadWhen(content string) (w When) {
 }
 
 func (w *When) add(c *clock) {
+	w.Relative = w.Relative || c.isRelative()
 	if !c.isEnglish() {
 		w.Unknown = true
 		return
 	}
-	w.Relative = w.Relative || c.isRelative()
 	w.dates = append(w.dates, c.datesWithoutYear()...)
 }
 
