@@ -25,8 +25,15 @@ func (h *host) restore(was commitment.Commitment, on commitment.Source) commitme
 // K2: at any moment of a move, also between the tries of a firing, the firings before and after are
 // those of a host that never moved. The entry has another id in the new store, and is read again there.
 func TestK2_RestoringAtAnyMomentFiresWhatNoMoveWouldHave(t *testing.T) {
-	arms := []commitment.Arm{in(5 * time.Hour), {Every: 2 * time.Hour}, {Every: 3 * time.Hour, Once: true}, {At: epoch.Add(-time.Hour), Every: 7 * time.Hour}}
-	for seed := range uint64(60) {
+	arms := []commitment.Arm{
+		in(5 * time.Hour), {Every: 2 * time.Hour}, {Every: 3 * time.Hour, Once: true},
+		{At: epoch.Add(-time.Hour), Every: 7 * time.Hour},
+	}
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 15
+	}
+	for seed := range seeds {
 		r := rand.New(rand.NewPCG(seed, 59))
 		arm, moved := arms[r.IntN(len(arms))], time.Duration(r.IntN(13))*time.Hour+time.Duration(r.IntN(3))*time.Minute
 		instants := func(move bool) (fired []time.Time) {

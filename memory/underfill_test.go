@@ -3,6 +3,7 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,13 +37,17 @@ func TestS1_AFilterThatARankerDoesNotKnowUnderfillsNoAnswer(t *testing.T) {
 	job := h.job("acme")
 	begin := h.Now()
 	var rare []string
+	var drafts []memory.Draft
 	for i := range 5000 {
 		d := memory.Draft{Content: fmt.Sprint("note ", i), CreatedAt: begin.Add(-time.Duration(i+1) * time.Second)}
 		if i%1000 == 999 {
 			d.Tags, d.Subjects = []string{"rare"}, []string{"customer:rare"}
 			rare = append(rare, d.Content)
 		}
-		_, err := job.Put(ctx, "m", d)
+		drafts = append(drafts, d)
+	}
+	for part := range slices.Chunk(drafts, 500) {
+		_, err := job.PutAll(ctx, "m", part...)
 		require.NoError(t, err)
 	}
 	last := begin.Add(-5000 * time.Second)
