@@ -16,7 +16,7 @@ import (
 //go:embed testdata/days.txt
 var dayPairs string
 
-// Two entries of one text and of two days become one only if the text says the same on both days, whoever proposes it:
+// Two entries of one text and of two days become one only if the text says the same on both days, in each way to propose it:
 // the rules, a planner that keeps one of them, or a planner with a merger. On one day they always may.
 func TestC8_WhatIsRelativeToItsDayStaysApart(t *testing.T) {
 	march, june := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC), time.Date(2026, 6, 2, 9, 0, 0, 0, time.UTC)

@@ -116,7 +116,7 @@ func TestC8_ALineOfAModelSaysItsDay(t *testing.T) {
 	}
 }
 
-// Whatever a model answers, the budget is kept and each line is one of a source, with its day if it has one.
+// For any answer of a model, the budget is kept and each line is one of a source, with its day if it has one.
 func TestD1_C8_AnyAnswerKeepsTheBudgetAndTheFacts(t *testing.T) {
 	texts := []string{"Ann moves to Berlin tomorrow.", "Lena likes tea.", "Ania lubi herbatę.", "The rent is 900 euros.", "Ben does not eat meat."}
 	for seed := range uint64(60) {
