@@ -21,8 +21,8 @@ const ChoreTime = 10 * time.Minute
 // [Bank.Keep]. An engine calls it when it is made.
 //
 // A tick does what is due, of all tenants, and slice the next piece of work that may need seconds
-// or much memory; either may be nil. A bank does one slice of all engines at a time, and nothing
-// waits for a tick or a slice that is slow. One that takes longer than [ChoreTime] fails with
+// or much memory; either may be nil. A bank does one slice of all engines at a time, and nothing but
+// other slices waits for one that is slow. A tick or slice that takes longer than [ChoreTime] fails with
 // [ErrInternal]: its context ends, and it is not called again until it has returned.
 //
 // A bank has one engine of a kind. The config is nil or a comparable value by which the engine

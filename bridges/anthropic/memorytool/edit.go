@@ -11,9 +11,10 @@ import (
 const tries = 200
 
 const (
-	errChanged = refused("Error: another writer has changed this since the session began, and the session does not see " +
-		"it. Nothing was changed: look again in a new session.")
-	errBusy = refused("Error: other writers change this all the time. Nothing was changed: view it again and try again.")
+	errChanged = refused("Error: another writer has changed this since the session began, and the session does " +
+		"not see it. Nothing was changed: look again in a new session.")
+	errBusy = refused("Error: other writers change this all the time. " +
+		"Nothing was changed: view it again and try again.")
 	// lookAgain ends the text of a refusal that another writer may have caused.
 	lookAgain = " Another writer has changed it meanwhile: view it again."
 )
